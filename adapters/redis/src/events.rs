@@ -2,6 +2,7 @@ use mcp_sansio::Principal;
 use mcp_sansio::http::{EventPosition, NotStored, SessionId, StoredEvent};
 use redis::Value;
 
+use crate::keys::Keys;
 use crate::link::Failure;
 use crate::reply::{self, number};
 use crate::scripts::{END, Step};
@@ -17,9 +18,12 @@ impl Inner {
     pub(crate) async fn append(&self, event: &StoredEvent) -> Result<bool, Failure> {
         let RedisOptions { retention, stream_events_max, .. } = &*self.options;
         let appended = self.link.run(Step::Append, |command| {
-            command.arg(1).arg(self.keys.events(&event.place)).arg(id_of(event.place.sequence));
-            command.arg(&event.message).arg(milliseconds(*retention)).arg(*stream_events_max);
+            let EventPosition { session, stream, sequence, principal } = &event.place;
+            command.arg(3).arg(self.keys.events(&event.place)).arg(self.keys.streams(session));
+            command.arg(self.keys.ended(session)).arg(id_of(*sequence)).arg(&event.message);
+            command.arg(milliseconds(*retention)).arg(*stream_events_max);
             command.arg(if event.last { "1" } else { "0" });
+            command.arg(Keys::stream_name(*stream, principal.as_ref()));
         });
         Ok(number(&appended.await?) == Some(1))
     }
@@ -82,8 +86,11 @@ impl Inner {
         stream: u32,
         principal: Option<&Principal>,
     ) -> Result<(), Failure> {
-        let key = self.keys.events_of(session, stream, principal);
-        self.link.query(redis::cmd("UNLINK").arg(key)).await.map(drop)
+        let forgotten = self.link.run(Step::Forget, |command| {
+            command.arg(2).arg(self.keys.events_of(session, stream, principal));
+            command.arg(self.keys.streams(session)).arg(Keys::stream_name(stream, principal));
+        });
+        forgotten.await.map(drop)
     }
 }
 

@@ -43,6 +43,32 @@ impl Keys {
         format!("{}:{{{}}}:session", self.prefix, digest(session.as_str()))
     }
 
+    /// The streams of a session: a set of the ends of their keys.
+    pub(crate) fn streams(&self, session: &SessionId) -> String {
+        format!("{}:{{{}}}:streams", self.prefix, digest(session.as_str()))
+    }
+
+    /// Marks a session that has ended.
+    pub(crate) fn ended(&self, session: &SessionId) -> String {
+        self.ended_of(&digest(session.as_str()))
+    }
+
+    /// Marks the end of a session, or of the requestor whose tasks have ended with it.
+    pub(crate) fn ended_of(&self, owner: &str) -> String {
+        format!("{}:{{{owner}}}:ended", self.prefix)
+    }
+
+    /// The prefix of the keys for a session's events.
+    pub(crate) fn events_prefix(&self, session: &SessionId) -> String {
+        format!("{}:{{{}}}:events:", self.prefix, digest(session.as_str()))
+    }
+
+    /// The end of the key for the events of a stream.
+    pub(crate) fn stream_name(stream: u32, principal: Option<&mcp_sansio::Principal>) -> String {
+        let principal = principal.map(|it| digest(it.as_str())).unwrap_or_default();
+        format!("{stream}:{principal}")
+    }
+
     /// The events of a stream: a stream.
     pub(crate) fn events(&self, position: &EventPosition) -> String {
         self.events_of(&position.session, position.stream, position.principal.as_ref())
@@ -54,9 +80,7 @@ impl Keys {
         stream: u32,
         principal: Option<&mcp_sansio::Principal>,
     ) -> String {
-        let session = digest(session.as_str());
-        let principal = principal.map(|it| digest(it.as_str())).unwrap_or_default();
-        format!("{}:{{{session}}}:events:{stream}:{principal}", self.prefix)
+        self.events_prefix(session) + &Self::stream_name(stream, principal)
     }
 
     /// A task: a hash.
@@ -64,6 +88,14 @@ impl Keys {
         let task = digest(&key.task);
         let owner = if key.requestor.is_empty() { &task } else { &key.requestor };
         format!("{}{task}", self.tasks_of(owner))
+    }
+
+    /// Marks that the tasks of the owner of a task have ended with its session.
+    pub(crate) fn ended_with(&self, key: &TaskKey) -> String {
+        if key.requestor.is_empty() {
+            return self.ended_of(&digest(&key.task));
+        }
+        self.ended_of(&key.requestor)
     }
 
     /// The prefix of the keys for a requestor's tasks.

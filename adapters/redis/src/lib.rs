@@ -9,7 +9,7 @@
 //!
 //! # Keys
 //!
-//! The schema is version 1.1. Nodes of the same major version share their keys: an older one ignores
+//! The schema is version 1.2. Nodes of the same major version share their keys: an older one ignores
 //! and keeps the fields that it does not know. With another major version,
 //! [`RedisStore::connect`] returns [`RedisStoreError::Schema`], and a node that finds one after a
 //! restart of Redis does not join.
@@ -21,10 +21,12 @@
 //! | `mcp:{nodes}:leases` | sorted set | nodes, by the ends of their leases in milliseconds | never; a member after 10 leases |
 //! | `mcp:{nodes}:mailbox:NODE` | stream | `m`: messages for a node | [`RedisOptions::mailbox_retention`] |
 //! | `mcp:{SESSION}:session` | hash | `next`: the number of the next replica; `o:N`: the node of replica N; `f:NAME`: a field | with the session |
+//! | `mcp:{SESSION}:streams` | set | `STREAM:PRINCIPAL` of each stream, which are removed with the session | [`RedisOptions::retention`] |
+//! | `mcp:{SESSION}:ended` | string | the session has ended: nothing of it is stored any more | four times [`SharedOptions::lease`](mcp_sansio::http::SharedOptions) |
 //! | `mcp:{SESSION}:events:STREAM:PRINCIPAL` | stream | `m`: the event, whose number is its id less one; the greatest id ends the stream | [`RedisOptions::retention`] |
-//!
 //! | `mcp:{OWNER}:task:TASK` | hash | `node`; `ended`: `1` if the status is final; `task`: the result of `tasks/get`; `details`: JSON; `place`: its member of the list | with the task |
 //! | `mcp:{REQUESTOR}:tasks` | sorted set | the tasks of a 2025-11-25 requestor, as `EXPIRY:TASK`, all with the score 0 | with the last task |
+//! | `mcp:{REQUESTOR}:ended` | string | the session with these tasks has ended | as that of the session |
 //!
 //! `SESSION`, `PRINCIPAL`, `REQUESTOR` and `TASK` are hashes. `OWNER` is `REQUESTOR`, or `TASK` if every client that
 //! knows the id may use the task. Events and tasks themselves are stored as they are sent.
@@ -60,7 +62,7 @@ pub use redis;
 pub use store::{RedisStore, StoreMonitor};
 
 /// The version of the schema.
-const SCHEMA: &str = "1.1";
+const SCHEMA: &str = "1.2";
 
 /// Returns a duration in whole milliseconds, at least one.
 fn milliseconds(time: std::time::Duration) -> u64 {

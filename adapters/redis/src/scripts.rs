@@ -5,14 +5,51 @@ use redis::Script;
 /// The id of the entry that ends a stream. No event has it or can follow it.
 pub(crate) const END: &str = "18446744073709551615-0";
 
-/// Appends an event unless the stream has it, a later one, or has ended. Returns whether it did.
+/// Appends an event unless the stream has it, a later one, or has ended, or its session has. Returns
+/// whether it did. The session knows its streams, to remove them with it. The first command that writes
+/// is the one that takes memory: after it, Redis would not refuse the others if it is full.
 ///
-/// Arguments: id, message, retention, maximum number of events, `1` for the last event.
+/// Keys: stream, streams of the session, mark of its end. Arguments: id, message, retention, maximum
+/// number of events, `1` for the last event, name of the stream.
 const APPEND: &str = r"
 if #redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', 1) > 0 then return 0 end
+local is_new = redis.call('EXISTS', KEYS[1]) == 0
+if is_new and redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
 redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], ARGV[1], 'm', ARGV[2])
+if is_new then redis.call('SADD', KEYS[2], ARGV[6]) end
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
 if ARGV[5] == '1' then redis.call('XADD', KEYS[1], '18446744073709551615-0', 'l', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return 1";
+
+/// Removes a stream from its session.
+///
+/// Keys: stream, streams of the session. Arguments: name of the stream.
+const FORGET: &str = r"
+redis.call('UNLINK', KEYS[1])
+redis.call('SREM', KEYS[2], ARGV[1])
+return 1";
+
+/// Removes a session and its streams, and marks its end for a while.
+///
+/// Keys: session, streams, mark of the end. Arguments: prefix of its streams' keys, duration.
+const REMOVE: &str = r"
+for _, stream in ipairs(redis.call('SMEMBERS', KEYS[2])) do
+  redis.call('UNLINK', ARGV[1] .. stream)
+end
+redis.call('UNLINK', KEYS[1], KEYS[2])
+redis.call('SET', KEYS[3], '1', 'PX', ARGV[2])
+return 1";
+
+/// Removes the tasks of a requestor, and marks for a while that they have ended.
+///
+/// Keys: list, mark of the end. Arguments: prefix of its tasks' keys, duration.
+const REMOVE_TASKS: &str = r"
+for _, place in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  redis.call('UNLINK', ARGV[1] .. string.sub(place, 18))
+end
+redis.call('UNLINK', KEYS[1])
+redis.call('SET', KEYS[2], '1', 'PX', ARGV[2])
 return 1";
 
 /// Extends a lease. Returns whether it did, the number of the contents, and the nodes with a lease;
@@ -55,10 +92,11 @@ redis.call('ZREM', KEYS[1], ARGV[1])
 return 1";
 
 /// Sets fields of a session, which it creates if necessary, and adds a replica. Later ones get higher
-/// numbers than those taken, and skip some if the replica is new.
+/// numbers than those taken, and skip some if the replica is new. Returns 0 if the session has ended.
 ///
-/// Arguments: expiry, replica, node, number taken, count skipped, then names and values of fields.
+/// Keys: session, mark of its end. Arguments: expiry, replica, node, number taken, count skipped, then names and values of fields.
 const PUT: &str = r"
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 local taken = math.max(tonumber(ARGV[2]), tonumber(ARGV[4]))
 if redis.call('HEXISTS', KEYS[1], 'o:' .. ARGV[2]) == 0 then taken = taken + tonumber(ARGV[5]) end
 for i = 6, #ARGV, 2 do redis.call('HSET', KEYS[1], 'f:' .. ARGV[i], ARGV[i + 1]) end
@@ -114,10 +152,10 @@ for _, node in ipairs(nodes) do
 end
 return 1";
 
-/// Stores a task, unless it has ended or belongs to another node: then it returns 0. Returns -1 if
-/// the task does not exist and must not be created.
+/// Stores a task, unless it has ended, as its session may have, or belongs to another node: then it
+/// returns 0. Returns -1 if the task does not exist and must not be created.
 ///
-/// Keys: task, list. Arguments: node, `1` if it has ended, task, details, expiry or nothing, the
+/// Keys: task, list, mark of the end of its session. Arguments: node, `1` if it has ended, task, details, expiry or nothing, the
 /// name in the list or nothing.
 const PUT_TASK: &str = r"
 local before = redis.call('HMGET', KEYS[1], 'node', 'ended', 'place')
@@ -125,6 +163,8 @@ if before[1] then
   if before[2] == '1' or before[1] ~= ARGV[1] then return 0 end
 elseif ARGV[5] == '' then
   return -1
+elseif redis.call('EXISTS', KEYS[3]) == 1 then
+  return 0
 end
 redis.call('HSET', KEYS[1], 'node', ARGV[1], 'ended', ARGV[2], 'task', ARGV[3], 'details', ARGV[4])
 if ARGV[5] == '' then return 1 end
@@ -172,6 +212,9 @@ return redis.call('GET', KEYS[1])";
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Append,
+    Forget,
+    Remove,
+    RemoveTasks,
     Heartbeat,
     Depose,
     Put,
@@ -184,8 +227,11 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    const ALL: [(Self, &'static str); 10] = [
+    const ALL: [(Self, &'static str); 13] = [
         (Self::Append, APPEND),
+        (Self::Forget, FORGET),
+        (Self::Remove, REMOVE),
+        (Self::RemoveTasks, REMOVE_TASKS),
         (Self::Heartbeat, HEARTBEAT),
         (Self::Depose, DEPOSE),
         (Self::Put, PUT),

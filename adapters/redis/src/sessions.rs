@@ -27,15 +27,17 @@ impl Inner {
         node: NodeId,
         fields: &[(String, String)],
         idle: Duration,
-    ) -> Result<(), Failure> {
+    ) -> Result<Result<(), StoreError>, Failure> {
         let put = self.link.run(Step::Put, |command| {
-            self.name_session(command, session, idle);
+            command.arg(2).arg(self.keys.session(session)).arg(self.keys.ended(session));
+            command.arg(milliseconds(idle));
             command.arg(replica).arg(node.to_string()).arg(taken).arg(skipped);
             for (name, value) in fields {
                 command.arg(name).arg(value);
             }
         });
-        put.await.map(drop)
+        let put = number(&put.await?) == Some(1);
+        Ok(put.then_some(()).ok_or(StoreError::Missing))
     }
 
     pub(crate) async fn open_session(
@@ -71,10 +73,26 @@ impl Inner {
         Ok(found.then_some(()).ok_or(StoreError::Missing))
     }
 
-    /// Removes a session. Its streams, whose numbers are not known here, expire.
-    pub(crate) async fn remove_session(&self, session: &SessionId) -> Result<(), Failure> {
-        let key = self.keys.session(session);
-        self.link.query(redis::cmd("UNLINK").arg(key)).await.map(drop)
+    /// Removes a session, its streams, and the tasks of a requestor.
+    pub(crate) async fn remove_session(
+        &self,
+        session: &SessionId,
+        requestor: Option<&str>,
+        refused_for: Duration,
+    ) -> Result<(), Failure> {
+        let refused_for = milliseconds(refused_for);
+        let removed = self.link.run(Step::Remove, |command| {
+            command.arg(3).arg(self.keys.session(session)).arg(self.keys.streams(session));
+            command.arg(self.keys.ended(session));
+            command.arg(self.keys.events_prefix(session)).arg(refused_for);
+        });
+        removed.await?;
+        let Some(requestor) = requestor else { return Ok(()) };
+        let removed = self.link.run(Step::RemoveTasks, |command| {
+            command.arg(2).arg(self.keys.tasks(requestor)).arg(self.keys.ended_of(requestor));
+            command.arg(self.keys.tasks_of(requestor)).arg(refused_for);
+        });
+        removed.await.map(drop)
     }
 
     /// Adds the key of a session and its expiry to a script.

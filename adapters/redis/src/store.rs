@@ -203,8 +203,8 @@ impl Inner {
                 ..
             } => {
                 let numbers = Numbers { replica, taken, skipped };
-                self.put_session(&session, numbers, node, &fields, idle).await?;
-                StoreOutcome::Reply(Ok(StoreReply::Done))
+                let put = self.put_session(&session, numbers, node, &fields, idle).await?;
+                StoreOutcome::Reply(put.map(|()| StoreReply::Done))
             }
             StoreAction::OpenSession { session, node, idle, .. } => {
                 let opened = self.open_session(&session, node, idle).await?;
@@ -214,8 +214,8 @@ impl Inner {
                 let found = self.set_fields(&session, &fields, idle).await?;
                 StoreOutcome::Reply(found.map(|()| StoreReply::Done))
             }
-            StoreAction::RemoveSession { session, .. } => {
-                self.remove_session(&session).await?;
+            StoreAction::RemoveSession { session, requestor, refused_for, .. } => {
+                self.remove_session(&session, requestor.as_deref(), refused_for).await?;
                 StoreOutcome::Reply(Ok(StoreReply::Done))
             }
             StoreAction::PutTask { key, record, ttl, listed, .. } => {

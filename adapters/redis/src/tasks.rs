@@ -21,7 +21,8 @@ impl Inner {
         listed: bool,
     ) -> Result<Result<(), StoreError>, Failure> {
         let put = self.link.run(Step::PutTask, |command| {
-            command.arg(2).arg(self.keys.task(key)).arg(self.keys.list_with(key));
+            command.arg(3).arg(self.keys.task(key)).arg(self.keys.list_with(key));
+            command.arg(self.keys.ended_with(key));
             command.arg(record.node.to_string()).arg(if record.ended { "1" } else { "0" });
             command.arg(&record.task).arg(&record.details);
             command.arg(ttl.map(|ttl| milliseconds(ttl).to_string()).unwrap_or_default());

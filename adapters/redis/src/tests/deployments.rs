@@ -12,7 +12,7 @@ async fn use_all(store: &RedisStore) {
     }
     assert_eq!(inner.read(position(0), 99, 9999).await.unwrap().unwrap().len(), 50);
     for number in 0..50 {
-        inner.put_session(&session(number), first(1), node(1), &[], IDLE).await.unwrap();
+        inner.put_session(&session(number), first(1), node(1), &[], IDLE).await.unwrap().unwrap();
         assert_eq!(
             inner.open_session(&session(number), node(1), IDLE).await.unwrap().unwrap().replica,
             2

@@ -82,12 +82,12 @@ async fn mailboxes_are_bounded_and_only_small_keys_last() {
     assert!((200..=300).contains(&length), "{length}");
     assert_eq!(server.cli(&["EXISTS", &inner.keys.mailbox(node(3))]), "0");
     inner.append(&event(0).last()).await.unwrap();
-    inner.put_session(&session(1), first(1), node(1), &[], IDLE).await.unwrap();
+    inner.put_session(&session(1), first(1), node(1), &[], IDLE).await.unwrap().unwrap();
     let keys = server.cli(&["KEYS", "*"]);
     let lasting: Vec<&str> =
         keys.lines().filter(|key| server.cli(&["PTTL", key]) == "-1").collect();
     assert_eq!(lasting.len(), 3, "{lasting:?}");
-    assert_eq!(keys.lines().count(), 6, "{keys}");
+    assert_eq!(keys.lines().count(), 7, "{keys}");
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn an_incompatible_schema_is_refused() {
     let Some(server) = RedisServer::start(&[]) else { return };
     let store = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
     let key = store.inner.keys.schema();
-    assert_eq!(server.cli(&["GET", &key]), "1.1");
+    assert_eq!(server.cli(&["GET", &key]), "1.2");
     // Nodes of the same major version share their keys.
     server.cli(&["SET", &key, "1.7"]);
     RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
@@ -103,7 +103,7 @@ async fn an_incompatible_schema_is_refused() {
     assert_eq!(server.cli(&["GET", &key]), "1.7");
     server.cli(&["SET", &key, "2.0"]);
     let refused = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap_err();
-    assert!(matches!(&refused, RedisStoreError::Schema { found, used: "1.1" } if found == "2.0"));
+    assert!(matches!(&refused, RedisStoreError::Schema { found, used: "1.2" } if found == "2.0"));
     store.inner.extend_lease(node(1), LEASE, false, 1).await.unwrap_err();
     // Another prefix is another deployment.
     RedisStore::connect(&server.url(), RedisOptions::new().prefix("other")).await.unwrap();

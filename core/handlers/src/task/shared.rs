@@ -244,11 +244,9 @@ impl TaskTable {
                 }
             }
             TaskStoreEvent::Changed { key } => self.handle_changed(machine, &key, now),
-            TaskStoreEvent::Deposed => {
-                let tasks = self.shared.iter().flat_map(|shared| shared.own.keys());
-                for task in tasks.copied().collect::<Vec<_>>() {
-                    self.abandon(machine, task, now);
-                }
+            TaskStoreEvent::Deposed => self.abandon_those(machine, |_| true, now),
+            TaskStoreEvent::RequestorEnded { requestor } => {
+                self.abandon_those(machine, |key| key.requestor == requestor, now);
             }
             TaskStoreEvent::Renewed { emptied } => {
                 let Some(shared) = &mut self.shared else { return };
@@ -373,6 +371,20 @@ impl TaskTable {
         if let Some((request, _)) = own.created.take() {
             shared.drop_handler(TaskHandler { request, place: task.slot });
             let _refused = ServerBinding::refuse(machine, request, unavailable(), now);
+        }
+    }
+
+    /// Gives up the tasks of this node whose keys are meant.
+    fn abandon_those(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        is_meant: impl Fn(&TaskKey) -> bool,
+        now: Instant,
+    ) {
+        let own = self.shared.iter().flat_map(|shared| &shared.own);
+        let meant = own.filter(|(_, own)| is_meant(&own.key)).map(|(task, _)| *task);
+        for task in meant.collect::<Vec<_>>() {
+            self.abandon(machine, task, now);
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_sansio::http::SharedOptions;
 
 use crate::client::{Client, Ends};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Outgoing};
 
 /// Counts of a schedule.
 #[derive(Debug, Default)]
@@ -85,10 +85,44 @@ pub(crate) fn run(seed: u64, faulty: bool) -> Report {
     if harmless && report.cuts == 0 && report.pauses == 0 {
         assert_eq!(report.ends.failed + report.ends.refused + report.ends.lost, 0, "seed {seed}");
     }
+    end_sessions(&mut cluster, &clients, seed);
     if report.emptied == 0 {
         assert_eq!(report.lost_sessions, 0, "seed {seed}: {report:?}");
     }
     report
+}
+
+/// Ends all sessions, and checks that they leave nothing in the store.
+fn end_sessions(cluster: &mut Cluster, clients: &[Client], seed: u64) {
+    // Until each node has started again and reaches the store.
+    cluster.advance(Duration::from_secs(60));
+    let mut ends = Vec::new();
+    for session in clients.iter().filter_map(Client::session) {
+        let at = cluster.any_node().expect("all nodes run");
+        let session = Some(session.to_owned());
+        let request = Outgoing { method: "DELETE", session, ..Outgoing::default() };
+        ends.push(cluster.request(at, usize::MAX, request));
+    }
+    cluster.advance(Duration::from_secs(15));
+    for reply in ends {
+        // The store may have lost the session, and with it the client.
+        assert!(matches!(cluster.replies[reply].status, Some(204 | 404)), "seed {seed}");
+    }
+    for session in clients.iter().filter_map(Client::session) {
+        let left = cluster.store.left_of(Some(session));
+        assert!(left.is_empty(), "seed {seed}: {left:?}");
+    }
+    // The client of some may not know that it has one, or has lost it. To wait takes long.
+    if !seed.is_multiple_of(8) {
+        return;
+    }
+    for reply in 0..cluster.replies.len() {
+        cluster.disconnect(reply);
+    }
+    cluster.advance(Duration::from_secs(3 * 60 * 60));
+    let now = cluster.now;
+    cluster.store.expire(now);
+    assert!(cluster.store.is_empty(), "seed {seed}: {:?}", cluster.store.left_of(None));
 }
 
 fn fail(cluster: &mut Cluster, report: &mut Report) {

@@ -14,11 +14,19 @@ pub(crate) struct Store {
     contents: Option<u64>,
     nodes: BTreeMap<NodeId, Instant>,
     sessions: BTreeMap<String, Session>,
-    logs: BTreeMap<(String, u32), Vec<StoredEvent>>,
+    logs: BTreeMap<(String, u32), Log>,
+    /// Sessions and requestors that have ended, until the store forgets that.
+    ended: BTreeMap<String, Instant>,
     tasks: BTreeMap<TaskKey, Task>,
     task_count: u64,
     /// How many actions were executed, by name.
     pub(crate) executed: BTreeMap<&'static str, usize>,
+}
+
+#[derive(Default)]
+struct Log {
+    events: Vec<StoredEvent>,
+    expires: Instant,
 }
 
 #[derive(Default)]
@@ -65,11 +73,10 @@ pub(crate) struct Effects {
 impl Store {
     /// Executes an action.
     pub(crate) fn execute(&mut self, action: StoreAction, now: Instant) -> Effects {
-        self.sessions.retain(|_, session| session.expires > now);
-        self.tasks.retain(|_, task| task.expires > now);
+        self.expire(now);
         let mut effects = Effects::default();
         let (name, completion) = match action {
-            StoreAction::Append { event } => ("append", self.append(event)),
+            StoreAction::Append { event } => ("append", self.append(event, now)),
             StoreAction::Read { read, from, events_max, .. } => {
                 ("read", Some(Completion::Events(read, self.read(&from, events_max))))
             }
@@ -111,6 +118,10 @@ impl Store {
                 fields,
                 idle,
             } => {
+                if self.ended.contains_key(session.as_str()) {
+                    let ended = Completion::Action(action, Err(StoreError::Missing));
+                    return Effects { completion: Some(ended), ..effects };
+                }
                 let session = self.sessions.entry(session.as_str().to_owned()).or_default();
                 let skipped = if session.owners.contains_key(&replica) { 0 } else { skipped };
                 session.fields.extend(fields);
@@ -143,9 +154,12 @@ impl Store {
                 });
                 ("set", Some(Completion::Action(action, found.ok_or(StoreError::Missing))))
             }
-            StoreAction::RemoveSession { action, session } => {
+            StoreAction::RemoveSession { action, session, requestor, refused_for } => {
                 self.sessions.remove(session.as_str());
                 self.logs.retain(|(of, _), _| of != session.as_str());
+                self.tasks.retain(|key, _| Some(&key.requestor) != requestor.as_ref());
+                let ended = [Some(session.as_str().to_owned()), requestor];
+                self.ended.extend(ended.into_iter().flatten().map(|it| (it, now + refused_for)));
                 ("remove", Some(Completion::Action(action, Ok(StoreReply::Done))))
             }
             StoreAction::PutTask { action, key, record, ttl, listed } => {
@@ -173,16 +187,19 @@ impl Store {
         effects
     }
 
-    fn append(&mut self, event: StoredEvent) -> Option<Completion> {
+    fn append(&mut self, event: StoredEvent, now: Instant) -> Option<Completion> {
         let key = (event.place.session.as_str().to_owned(), event.place.stream);
+        if self.ended.contains_key(&key.0) {
+            return Some(Completion::Refused(event.place));
+        }
         let log = self.logs.entry(key).or_default();
-        let refused =
-            log.last().is_some_and(|last| last.last || last.place.sequence >= event.place.sequence);
-        if refused {
+        let is_old = |last: &StoredEvent| last.last || last.place.sequence >= event.place.sequence;
+        if log.events.last().is_some_and(is_old) {
             return Some(Completion::Refused(event.place));
         }
         let place = event.place.clone();
-        log.push(event);
+        log.expires = now + RETENTION;
+        log.events.push(event);
         Some(Completion::Appended(place))
     }
 
@@ -193,6 +210,9 @@ impl Store {
         expires: Option<Instant>,
         listed: bool,
     ) -> Result<StoreReply, StoreError> {
+        if self.ended.contains_key(&key.requestor) {
+            return Err(StoreError::Refused);
+        }
         match (self.tasks.get_mut(&key), expires) {
             (Some(task), _) if task.record().ended || task.record().node != record.1.node => {
                 return Err(StoreError::Refused);
@@ -230,7 +250,7 @@ impl Store {
 
     fn read(&self, from: &EventPosition, events_max: usize) -> Result<Vec<StoredEvent>, NotStored> {
         let key = (from.session.as_str().to_owned(), from.stream);
-        let log = self.logs.get(&key).ok_or(NotStored)?;
+        let log = &self.logs.get(&key).ok_or(NotStored)?.events;
         let ended = log.last().is_some_and(|it| it.last && it.place.sequence < from.sequence);
         if ended {
             return Err(NotStored);
@@ -246,7 +266,7 @@ impl Store {
         let (stream, sequence) = event.split_once('-').expect("an event id");
         let (stream, sequence) = (stream.parse().expect("a number"), sequence.parse::<u64>());
         let log = self.logs.get(&(session.to_owned(), stream));
-        log.is_some_and(|log| log.iter().any(|it| Ok(it.place.sequence) == sequence))
+        log.is_some_and(|log| log.events.iter().any(|it| Ok(it.place.sequence) == sequence))
     }
 
     /// Returns the completion of an action that the store does not execute.
@@ -278,7 +298,7 @@ impl Store {
     /// Loses the last `count` events of each stream, as a failover to a late replica does.
     pub(crate) fn lose_events(&mut self, count: usize) {
         for log in self.logs.values_mut() {
-            log.truncate(log.len().saturating_sub(count));
+            log.events.truncate(log.events.len().saturating_sub(count));
         }
     }
 
@@ -304,6 +324,30 @@ impl Store {
         id.len() + fields.sum::<usize>() + session.owners.len() * 24
     }
 
+    /// Returns the entries that belong to a session, or to all sessions: everything except the leases
+    /// and what expires within a minute of the end of a session.
+    pub(crate) fn left_of(&self, session: Option<&str>) -> Vec<String> {
+        let is_meant = |id: &str| session.is_none_or(|session| session == id);
+        let sessions = self.sessions.keys().filter(|id| is_meant(id));
+        let sessions = sessions.map(|id| format!("session {id}"));
+        let logs = self.logs.iter().filter(|((id, _), log)| is_meant(id) && !log.events.is_empty());
+        let logs = logs.map(|((id, stream), _)| format!("stream {stream} of {id}"));
+        sessions.chain(logs).collect()
+    }
+
+    /// Removes what has expired.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        self.sessions.retain(|_, session| session.expires > now);
+        self.tasks.retain(|_, task| task.expires > now);
+        self.logs.retain(|_, log| log.expires > now);
+        self.ended.retain(|_, until| *until > now);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { sessions, logs, tasks, ended, .. } = self;
+        sessions.is_empty() && logs.is_empty() && tasks.is_empty() && ended.is_empty()
+    }
+
     pub(crate) fn task_count(&self, now: Instant) -> usize {
         self.tasks.values().filter(|task| task.expires > now).count()
     }
@@ -316,6 +360,9 @@ impl Store {
         self.nodes.get(&node).copied()
     }
 }
+
+/// How long a stream is kept after its last event.
+const RETENTION: Duration = Duration::from_secs(65 * 60);
 
 /// Latencies of the store and between nodes.
 pub(crate) const LATENCY: Duration = Duration::from_millis(1);

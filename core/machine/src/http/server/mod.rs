@@ -341,10 +341,10 @@ impl Server {
             return;
         }
         if closed {
-            if self.shared.is_some() {
-                self.unshare_session(key, now);
-            }
-            return self.end_session(key, now);
+            return match self.shared {
+                Some(_) => self.end_shared_session(key, now),
+                None => self.end_session(key, now),
+            };
         }
         if self.closing
             && connection.is_event_stream()

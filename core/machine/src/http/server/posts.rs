@@ -272,7 +272,10 @@ impl Server {
         if session.next_stream == u32::MAX {
             // Numbers are never reused, and none are left.
             let gone = no_session(named_request(&body.frame));
-            self.end_session(key, now);
+            match self.shared {
+                Some(_) => self.end_shared_session(key, now),
+                None => self.end_session(key, now),
+            }
             return (self.respond_whole(gone), None);
         }
         session.last_used = now;

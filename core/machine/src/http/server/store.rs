@@ -120,7 +120,7 @@ pub enum StoreAction {
     /// Store an event.
     ///
     /// A shared store refuses it if the stream has an event with the same or a higher number, or a
-    /// last event, and then calls
+    /// last event, or if its session was [removed](Self::RemoveSession), and then calls
     /// [`Server::handle_append_refused`](super::Server::handle_append_refused): another node has
     /// ended the stream. Check and append are one atomic step. After any other outcome it calls
     /// [`Server::handle_appended`](super::Server::handle_appended), which matters only if
@@ -186,7 +186,8 @@ pub enum StoreAction {
         contents: u64,
     },
     /// Set the fields of a session, and create it if it does not exist; add the replica, extend the
-    /// expiry, and complete with [`StoreReply::Done`].
+    /// expiry, and complete with [`StoreReply::Done`], or with [`StoreError::Missing`] if the
+    /// session was [removed](Self::RemoveSession).
     PutSession {
         /// Identifies the action.
         action: ActionId,
@@ -231,17 +232,26 @@ pub enum StoreAction {
         /// How long the session is kept after its last use.
         idle: Duration,
     },
-    /// Remove a session and its streams, and complete with [`StoreReply::Done`].
+    /// Remove a session, its streams and its tasks, and complete with [`StoreReply::Done`].
+    ///
+    /// Other nodes may not know the end yet: for a while the store refuses the events of the session,
+    /// its tasks, and to store it again.
     RemoveSession {
         /// Identifies the action.
         action: ActionId,
         /// The session.
         session: SessionId,
+        /// The [requestor](TaskKey::requestor) whose tasks end with the session. `None` if its tasks
+        /// belong to a principal.
+        requestor: Option<String>,
+        /// How long the store refuses what belongs to the session.
+        refused_for: Duration,
     },
     /// Store a task, and complete with [`StoreReply::Done`]. Its record counts against
     /// [`ServerLimits::store_bytes_max`]. One atomic step refuses it with
     /// [`StoreError::Refused`] if the store has the task and it has ended, or its node is another
-    /// one than that of the new record.
+    /// one than that of the new record, or if the session that it belongs to was
+    /// [removed](Self::RemoveSession).
     PutTask {
         /// Identifies the action.
         action: ActionId,

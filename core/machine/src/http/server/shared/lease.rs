@@ -119,7 +119,7 @@ impl Server {
     fn drop_doubted(&mut self, now: Instant) {
         let is_gone = |it: &Replica| it.stored == Stored::Yes && it.doubt == Doubt::Asked;
         for key in self.replicas_that(is_gone) {
-            self.end_session(key, now);
+            self.end_removed(key, now);
         }
     }
 

@@ -169,7 +169,7 @@ impl Server {
             }
             NodeMessage::Ended { session } => {
                 if let Some(key) = key_of(self, &session) {
-                    self.end_session(key, now);
+                    self.end_removed(key, now);
                 }
             }
             NodeMessage::Set { session, field, value } => {

@@ -458,7 +458,7 @@ impl Server {
         let exchange = self.delete(head, principal, now)?;
         if let Some(session) = head.session_id.and_then(SessionId::parse) {
             let held = self.hold(exchange.0);
-            self.remove_session(session, held, now);
+            self.remove_session(session, principal, held, now);
         }
         Ok(exchange)
     }

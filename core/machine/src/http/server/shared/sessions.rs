@@ -20,6 +20,7 @@ use super::super::sessions::no_session;
 use super::super::store::StoreAction;
 use super::super::{Connection, Server};
 use super::relay::NodeMessage;
+use super::tasks::session_requestor;
 use super::waits::{Held, Purpose, unavailable};
 use super::{NodeId, SessionRecord, StoreError};
 
@@ -83,6 +84,11 @@ fn unknown_replicas(taken: u32, random: u64) -> u32 {
 /// The longest description of a client, and of its extensions, that is stored, in bytes. A session
 /// takes at most 1 KiB. Longer ones are known to the node only that opened the session.
 const CLIENT_INFO_LENGTH_MAX: usize = 256;
+
+/// How long a store refuses what belongs to a session that has ended, in leases: until each node that
+/// lives has taken the message about it or its lease has expired. 1 minute by default, as long as
+/// messages wait.
+const REMOVED_LEASES: u32 = 4;
 
 /// Returns the number of a replica's first stream.
 pub(in super::super) const fn first_of(replica: u32) -> u32 {
@@ -242,19 +248,37 @@ impl Server {
         }
     }
 
-    /// Removes a session from the store and from all other nodes.
-    pub(in super::super) fn unshare_session(&mut self, key: Key, now: Instant) {
-        let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
-            return;
-        };
-        self.remove_session(session, None, now);
+    /// Ends a session on all nodes and in the store.
+    pub(in super::super) fn end_shared_session(&mut self, key: Key, now: Instant) {
+        let Some(connection) = self.connections.get(key) else { return };
+        let session = connection.session_id();
+        let principal = connection.machine.caller().principal().cloned();
+        let replicas = self.shared.as_ref().map(|shared| &shared.replicas);
+        let is_shared = replicas.is_some_and(|it| it.contains_key(&key.to_number()));
+        self.end_session(key, now);
+        if let Some(session) = session.filter(|_| is_shared) {
+            self.remove_session(session, principal.as_ref(), None, now);
+        }
     }
 
-    pub(super) fn remove_session(&mut self, session: SessionId, held: Option<Held>, now: Instant) {
+    /// Removes a session that has ended here from the store and from all other nodes.
+    pub(super) fn remove_session(
+        &mut self,
+        session: SessionId,
+        principal: Option<&Principal>,
+        held: Option<Held>,
+        now: Instant,
+    ) {
+        let Some(shared) = &self.shared else { return };
+        let refused_for = shared.options.lease * REMOVED_LEASES;
+        let requestor = principal.is_none().then(|| session_requestor(&session));
+        self.note_ended_tasks(&session);
         self.broadcast(&NodeMessage::Ended { session: session.as_str().into() });
         self.ask_store(Purpose::Relay(held), now, |action| StoreAction::RemoveSession {
             action,
             session,
+            requestor,
+            refused_for,
         });
     }
 

@@ -212,6 +212,12 @@ pub enum TaskStoreEvent {
         /// The task.
         key: TaskKey,
     },
+    /// A session has ended, and with it its tasks: those of this node must be dropped, and the store
+    /// has removed all of them.
+    RequestorEnded {
+        /// The requestor of its tasks, if it has some.
+        requestor: String,
+    },
     /// This node has lost its lease: others may have ended its tasks.
     Deposed,
     /// The store is available.

@@ -10,6 +10,7 @@ use core::time::Duration;
 use mcp_sansio_collections::Key;
 use sha2::{Digest, Sha256};
 
+use crate::http::SessionId;
 use crate::jsonrpc::RawJson;
 use crate::peer::{Request, RequestHandle, ServerCommand};
 use crate::protocol::{GetTaskResult, TaskStatusParams};
@@ -131,7 +132,7 @@ impl Server {
         let session = connection.and_then(Connection::session_id).filter(|_| legacy);
         match (request.caller.principal(), session) {
             (Some(principal), _) => principal_digest(legacy, principal),
-            (None, Some(session)) => digest("task of session", session.as_str()),
+            (None, Some(session)) => session_requestor(&session),
             (None, None) => String::new(),
         }
     }
@@ -327,6 +328,22 @@ impl Server {
 
     // ------------------------------------------------------------------ messages
 
+    /// Ends a session that was removed from the store.
+    pub(super) fn end_removed(&mut self, key: Key, now: Instant) {
+        if let Some(session) = self.connections.get(key).and_then(Connection::session_id) {
+            self.note_ended_tasks(&session);
+        }
+        self.end_session(key, now);
+    }
+
+    /// Reports that the tasks of a session have ended with it.
+    pub(super) fn note_ended_tasks(&mut self, session: &SessionId) {
+        if let Some(tasks) = self.tasks_mut().filter(|tasks| tasks.used) {
+            let requestor = session_requestor(session);
+            tasks.events.push_back(TaskStoreEvent::RequestorEnded { requestor });
+        }
+    }
+
     /// Handles a message of another node about a task.
     pub(super) fn handle_task_message(&mut self, key: TaskKey, message: TaskMessage) {
         if let Some(tasks) = self.tasks_mut().filter(|tasks| tasks.used) {
@@ -381,6 +398,11 @@ fn listens(connection: &Connection, key: &TaskKey) -> bool {
     }
     let principal = connection.machine.caller().principal();
     principal.map_or_else(String::new, |it| principal_digest(false, it)) == key.requestor
+}
+
+/// Returns the owner of the tasks of a session without a principal.
+pub(super) fn session_requestor(session: &SessionId) -> String {
+    digest("task of session", session.as_str())
 }
 
 fn principal_digest(legacy: bool, principal: &Principal) -> String {

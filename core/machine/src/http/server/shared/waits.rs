@@ -109,6 +109,11 @@ impl Server {
                 Err(StoreError::Missing) => self.handle_absence(&session, now),
                 _ => self.refuse_parked(&session),
             },
+            // Its client has ended it at another node.
+            Purpose::Put { session, held } if result == Err(StoreError::Missing) => {
+                self.end_removed(session, now);
+                self.release_all(held);
+            }
             Purpose::Put { session, held } => {
                 let stored = result.is_ok();
                 self.set_stored(session, if stored { Stored::Yes } else { Stored::No });
@@ -117,7 +122,8 @@ impl Server {
                 });
                 match held {
                     Some(held) if !stored && !keeps => {
-                        self.end_session(session, now);
+                        // The store may have it all the same.
+                        self.end_shared_session(session, now);
                         let Held { exchange, .. } = held;
                         self.release(Held { exchange, response: unavailable() });
                     }
