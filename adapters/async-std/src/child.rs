@@ -95,6 +95,11 @@ impl Process for AsyncProcess {
         Some(self.0.id())
     }
 
+    #[cfg(windows)]
+    fn raw_handle(&self) -> Option<std::os::windows::io::RawHandle> {
+        Some(std::os::windows::io::AsRawHandle::as_raw_handle(&self.0))
+    }
+
     async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.0.status().await
     }

@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::io;
+use std::process::ExitStatus;
 
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::peer::CloseReason;
@@ -27,10 +28,12 @@ pub enum Error {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The connection could not be opened, or has closed.
-    #[error("{reason}{}", DisplayTail(.stderr_tail))]
+    #[error("{}{}", DisplayReason(.reason, *.status), DisplayTail(.stderr_tail))]
     Closed {
         /// Why it closed.
         reason: Box<CloseReason>,
+        /// The exit status of a server process whose exit was the reason.
+        status: Option<ExitStatus>,
         /// The last lines of the server's standard error.
         stderr_tail: Vec<String>,
     },
@@ -63,13 +66,25 @@ impl From<Infallible> for Error {
 
 impl From<CloseReason> for Error {
     fn from(reason: CloseReason) -> Self {
-        Self::Closed { reason: Box::new(reason), stderr_tail: Vec::new() }
+        Self::Closed { reason: Box::new(reason), status: None, stderr_tail: Vec::new() }
     }
 }
 
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// Displays why a connection closed: the exit of the server, if that was the reason.
+struct DisplayReason<'a>(&'a CloseReason, Option<ExitStatus>);
+
+impl std::fmt::Display for DisplayReason<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.1 {
+            Some(status) => write!(f, "the server exited: {status}"),
+            None => self.0.fmt(f),
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+#[cfg(unix)]
+use mcp_sansio_async::child::wait_unreaped;
 use mcp_sansio_async::child::{
     self, ExitReport, GracePeriods, Process, SpawnError, Started, Stderr,
 };
@@ -20,11 +22,14 @@ pub type ChildStream = child::ChildStream<PipeStream>;
 /// A server that runs as a child process.
 ///
 /// Drive the stream returned with it. When the connection is over, end the child with
-/// [`shutdown`](Self::shutdown). Dropping this value kills the child and reaps it.
+/// [`shutdown`](Self::shutdown). Dropping this value kills the child.
+///
+/// The exit of the child ends the connection, even if a process that it started holds the pipe.
 ///
 /// On Unix the child leads its own process group, and signals are sent to the whole group:
-/// processes that a launcher has started end with it. Ctrl-C at a terminal does not reach the
-/// child; it reads the end of its input instead.
+/// processes that a launcher has started end with it, even if the launcher has ended before them.
+/// Ctrl-C at a terminal does not reach the child; it reads the end of its input instead. On Windows
+/// the child and the processes that it started are a job object.
 #[derive(Debug)]
 pub struct ChildServer(child::ChildServer<StdProcess>);
 
@@ -60,7 +65,7 @@ impl ChildServer {
         self.0.stderr_tail()
     }
 
-    /// Kills the child if it has not exited; on Unix with its process group.
+    /// Kills the child, and the processes that it started.
     pub fn kill(&mut self) {
         self.0.kill();
     }
@@ -126,6 +131,20 @@ impl Process for StdProcess {
 
     fn id(&self) -> Option<u32> {
         Some(self.0.id())
+    }
+
+    #[cfg(windows)]
+    fn raw_handle(&self) -> Option<std::os::windows::io::RawHandle> {
+        Some(std::os::windows::io::AsRawHandle::as_raw_handle(&self.0))
+    }
+
+    /// Blocks, on a thread that does nothing else.
+    #[cfg(unix)]
+    async fn exited(&mut self) -> io::Result<()> {
+        if !wait_unreaped(self.0.id())? {
+            self.wait().await?;
+        }
+        Ok(())
     }
 
     async fn wait(&mut self) -> io::Result<ExitStatus> {

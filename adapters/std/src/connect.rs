@@ -49,7 +49,7 @@ impl ChildConnection {
         self.0.id()
     }
 
-    /// Kills the server; on Unix with its process group. Calls in flight end with
+    /// Kills the server, and the processes that it started. Calls in flight end with
     /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost). The connection closes,
     /// unless it [starts the server again](SpawnOptions::respawn).
     pub fn kill(&self) {

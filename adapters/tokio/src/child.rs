@@ -99,6 +99,11 @@ impl Process for TokioProcess {
         self.0.id()
     }
 
+    #[cfg(windows)]
+    fn raw_handle(&self) -> Option<std::os::windows::io::RawHandle> {
+        self.0.raw_handle()
+    }
+
     async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.0.wait().await
     }

@@ -3,6 +3,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use mcp_sansio::Backoff;
+use mcp_sansio::peer::CloseReason;
 use mcp_sansio_handlers::endpoint::Endpoint as _;
 use mcp_sansio_handlers::{Client, Host};
 
@@ -108,13 +109,13 @@ pub async fn connect_with<P: Process>(
                 let _driving = task::spawn(&runtime, driver);
                 // A child that exited has explained why on its standard error; one still running is
                 // killed.
-                let grace_periods = GracePeriods::default();
-                let stderr_tail =
-                    match timeout(&runtime, grace_periods.terminate, child.wait()).await {
-                        Some(Ok(report)) => report.stderr_tail,
-                        _ => child.stderr_tail(),
-                    };
-                return Err(Error::Closed { reason: Box::new(reason), stderr_tail });
+                let limit = GracePeriods::default().terminate;
+                let report = timeout(&runtime, limit, child.wait()).await.and_then(Result::ok);
+                let stderr_tail = child.stderr_tail();
+                let exited = report.filter(|_| matches!(reason, CloseReason::EndOfInput));
+                let status = exited.map(|report| report.status);
+                let reason = Box::new(reason);
+                return Err(Error::Closed { reason, status, stderr_tail });
             }
         }
     }
@@ -137,7 +138,7 @@ impl<P: Process> ChildConnection<P> {
         self.slot.with(|child| child.id()).flatten()
     }
 
-    /// Kills the server; on Unix with its process group. Calls in flight end with
+    /// Kills the server, and the processes that it started. Calls in flight end with
     /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost). The connection closes,
     /// unless it [starts the server again](SpawnOptions::respawn).
     pub fn kill(&self) {

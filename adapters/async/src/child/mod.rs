@@ -1,6 +1,8 @@
 //! Servers that a client runs as child processes. A runtime implements [`Process`].
 
 mod connection;
+mod group;
+mod members;
 mod open;
 mod process;
 mod report;
@@ -8,12 +10,15 @@ mod server;
 mod stderr;
 mod stream;
 mod supervisor;
+mod watch;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use connection::{ChildConnection, SpawnOptions, connect, connect_with};
+#[cfg(unix)]
+pub use members::wait_unreaped;
 pub use open::{OpenOutcome, open};
 pub use process::{Process, Started};
 pub use report::{ExitReport, SpawnError};

@@ -1,6 +1,7 @@
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::process::ExitStatus;
 use std::task::{Context, Poll};
 
@@ -36,8 +37,33 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
     /// Returns the process id, or `None` once the process has been waited for.
     fn id(&self) -> Option<u32>;
 
-    /// Waits until the process has exited. Cancel-safe.
+    /// Returns the handle of the process, or `None` once the process has been waited for.
+    #[cfg(windows)]
+    fn raw_handle(&self) -> Option<std::os::windows::io::RawHandle>;
+
+    /// Waits until the process has exited, and returns its status. It can be called again.
+    /// Cancel-safe.
     fn wait(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + Send;
+
+    /// Waits until the process has exited. On Unix its id remains in use, if possible, until
+    /// [`wait`](Self::wait) is called, so that its process group can be ended before. It may block
+    /// the thread if each task of the runtime has its own.
+    fn exited(&mut self) -> impl Future<Output = io::Result<()>> + Send {
+        async {
+            #[cfg(unix)]
+            let id = self.id();
+            let mut wait = pin!(self.wait());
+            poll_fn(|cx| {
+                // The runtime wakes this task, and waits for the process in the next poll.
+                #[cfg(unix)]
+                if id.is_some_and(super::members::has_exited) {
+                    return Poll::Ready(Ok(()));
+                }
+                wait.as_mut().poll(cx).map_ok(drop)
+            })
+            .await
+        }
+    }
 
     /// Kills the process, unless it has exited.
     fn kill(&mut self);

@@ -1,11 +1,17 @@
 use std::fmt;
 use std::io;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::group::Group;
+use super::members::Members;
 use super::stderr::StderrReader;
-use super::stream::InputCloser;
-use super::{ChildStream, ExitReport, Process, SpawnError, Started, Stderr};
+use super::stream::StreamControl;
+use super::watch::watch;
+use super::{ChildStream, ExitReport, Process, SpawnError, Started, Stderr, StderrTail};
+use crate::Runtime as _;
+use crate::task::{Task, spawn};
 use crate::timer::timeout;
 
 /// A server that runs as a child process and communicates over its standard streams.
@@ -14,16 +20,20 @@ use crate::timer::timeout;
 /// [`shutdown`](Self::shutdown); dropping this value kills the child. If the connection ends
 /// unexpectedly, [`wait`](Self::wait) reports how the child exited.
 ///
+/// The exit of the child ends the connection, even if a process that it started holds the pipe.
+///
 /// On Unix the child leads its own process group, and signals are sent to the whole group:
-/// processes that a launcher such as a shell or a package runner has started end with it. As a
-/// result, Ctrl-C at a terminal only reaches this process; the child then reads the end of its
-/// input.
+/// processes that a launcher such as a shell or a package runner has started end with it. If some
+/// outlive the child, they get `SIGTERM`, and `SIGKILL` after [`GracePeriods::terminate`] or once
+/// none of them holds the standard error. Ctrl-C at a terminal only reaches this process; the child
+/// then reads the end of its input. On Windows the child and the processes that it started are a job
+/// object, which also ends with this process.
 pub struct ChildServer<P: Process> {
-    process: P,
-    /// Whether the child has been waited for: its process id may have been reused since.
-    has_exited: bool,
-    input: InputCloser<P::Stream>,
-    stderr: StderrReader,
+    group: Arc<Group>,
+    stream: StreamControl<P::Stream>,
+    stderr: StderrTail,
+    watch: Task<io::Result<ExitStatus>>,
+    status: Option<ExitStatus>,
     runtime: P::Runtime,
 }
 
@@ -85,38 +95,48 @@ impl<P: Process> ChildServer<P> {
         sink: Stderr,
     ) -> Result<(Self, ChildStream<P::Stream>), SpawnError> {
         let Started { process, stream, stderr } = P::start(command)?;
-        let runtime = crate::Runtime::current();
-        let stderr = StderrReader::start::<P>(&runtime, stderr, sink);
-        let stream = ChildStream::new(stream);
-        let server =
-            Self { process, has_exited: false, input: stream.input_closer(), stderr, runtime };
+        let runtime = P::Runtime::current();
+        #[cfg(unix)]
+        let members = process.id().and_then(Members::of);
+        #[cfg(windows)]
+        let members = process.raw_handle().and_then(Members::of);
+        let group = Arc::new(Group::new(process.id(), members));
+        let tail = StderrTail::default();
+        let reader = StderrReader::start::<P>(&runtime, stderr, sink, tail.clone());
+        let stream = ChildStream::new(stream, runtime.clone());
+        let control = stream.control();
+        let watched = watch(process, Arc::clone(&group), control.clone(), reader, runtime.clone());
+        let watch = spawn(&runtime, watched);
+        let server = Self { group, stream: control, stderr: tail, watch, status: None, runtime };
         Ok((server, stream))
     }
 
-    /// Returns the process id, or `None` once the child has exited and been waited for.
+    /// Returns the process id, or `None` once the child has exited.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
-        if self.has_exited { None } else { self.process.id() }
+        self.group.id()
     }
 
     /// Returns the last lines of the child's standard error so far.
     // MCP 2025-11-25 basic/transports#stdio [STDIO-006]: output there is not an error.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
-        self.stderr.tail()
+        self.stderr.lines()
     }
 
-    /// Waits until the child exits, and reports how. Cancel-safe.
+    /// Waits until the child exits, and reports how. Processes that it leaves behind end first.
+    /// Cancel-safe.
     ///
     /// # Errors
     ///
     /// The system has lost the child: other code in this process has already waited for it.
     pub async fn wait(&mut self) -> io::Result<ExitReport> {
         let status = self.exit().await?;
-        Ok(self.report(status, false).await)
+        Ok(self.report(status, false))
     }
 
-    /// Ends the child: closes its input, waits, then terminates it, gracefully at first.
+    /// Ends the child and the processes that it started: closes its input, waits, then terminates
+    /// them, gracefully at first.
     ///
     /// Keep driving its stream meanwhile, or drop it: the child does not exit while it is blocked
     /// on writing its output.
@@ -128,51 +148,43 @@ impl<P: Process> ChildServer<P> {
     // terminate forcibly.
     // MCP 2025-11-25 basic/lifecycle#shutdown [STDIO-015]: SIGTERM, then SIGKILL.
     pub async fn shutdown(mut self, grace_periods: GracePeriods) -> io::Result<ExitReport> {
-        self.input.close();
+        self.group.start_shutdown();
+        self.stream.close_input();
         let runtime = self.runtime.clone();
         if let Some(status) = timeout(&runtime, grace_periods.end_of_input, self.exit()).await {
-            return Ok(self.report(status?, false).await);
+            return Ok(self.report(status?, false));
         }
         #[cfg(unix)]
         {
-            self.signal(rustix::process::Signal::TERM);
+            self.group.terminate();
             if let Some(status) = timeout(&runtime, grace_periods.terminate, self.exit()).await {
-                return Ok(self.report(status?, true).await);
+                return Ok(self.report(status?, true));
             }
         }
         self.kill();
         let status = self.exit().await?;
-        Ok(self.report(status, true).await)
+        Ok(self.report(status, true))
     }
 
+    /// Waits until the child and the processes that it left behind have ended.
     async fn exit(&mut self) -> io::Result<ExitStatus> {
-        let status = self.process.wait().await?;
-        self.has_exited = true;
+        if let Some(status) = self.status {
+            return Ok(status);
+        }
+        let lost = || io::Error::other("the runtime has dropped the task that waits for the child");
+        let status = (&mut self.watch).await.ok_or_else(lost)??;
+        self.status = Some(status);
         Ok(status)
     }
 
-    async fn report(&mut self, status: ExitStatus, forced: bool) -> ExitReport {
-        self.stderr.drain(&self.runtime).await;
-        ExitReport::new(status, self.stderr.tail(), forced)
+    fn report(&self, status: ExitStatus, forced: bool) -> ExitReport {
+        ExitReport::new(status, self.stderr.lines(), forced)
     }
 
-    /// Kills the child if it has not exited; on Unix with its process group. To end it gracefully,
-    /// use [`shutdown`](Self::shutdown).
+    /// Kills the child, and the processes that it started. To end them gracefully, use
+    /// [`shutdown`](Self::shutdown).
     pub fn kill(&mut self) {
-        #[cfg(unix)]
-        self.signal(rustix::process::Signal::KILL);
-        self.process.kill();
-    }
-
-    #[cfg(unix)]
-    fn signal(&self, signal: rustix::process::Signal) {
-        // The id is present only until the child has been waited for, so the system cannot have
-        // reused it for another process.
-        let id = self.id().and_then(|id| i32::try_from(id).ok());
-        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
-            // A failure means that it has exited.
-            let _ = rustix::process::kill_process_group(group, signal);
-        }
+        self.group.kill();
     }
 }
 
@@ -184,6 +196,6 @@ impl<P: Process> Drop for ChildServer<P> {
 
 impl<P: Process> fmt::Debug for ChildServer<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChildServer").field("process", &self.process).finish_non_exhaustive()
+        f.debug_struct("ChildServer").field("id", &self.id()).finish_non_exhaustive()
     }
 }

@@ -9,31 +9,30 @@ use crate::timer::timeout;
 /// Bytes per read.
 const CHUNK: usize = 4096;
 
-/// How long to wait for output after the exit. The output is already in the pipe then; a grandchild
-/// that holds the write end open is not waited for.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
-
-/// The task that reads a child's standard error, and the lines that it has read.
+/// The task that reads a child's standard error.
 #[derive(Debug)]
 pub(super) struct StderrReader {
     task: Task<()>,
-    tail: StderrTail,
+    has_ended: bool,
 }
 
 impl StderrReader {
-    pub(super) fn start<P: Process>(runtime: &P::Runtime, stderr: P::Stderr, sink: Stderr) -> Self {
-        let tail = StderrTail::default();
-        let task = spawn(runtime, read::<P>(stderr, sink, tail.clone()));
-        Self { task, tail }
+    pub(super) fn start<P: Process>(
+        runtime: &P::Runtime,
+        stderr: P::Stderr,
+        sink: Stderr,
+        tail: StderrTail,
+    ) -> Self {
+        Self { task: spawn(runtime, read::<P>(stderr, sink, tail)), has_ended: false }
     }
 
-    pub(super) fn tail(&self) -> Vec<String> {
-        self.tail.lines()
-    }
-
-    /// Waits for the final output of a child that has exited.
-    pub(super) async fn drain(&mut self, runtime: &impl Runtime) {
-        let _ = timeout(runtime, DRAIN_TIMEOUT, &mut self.task).await;
+    /// Waits until no process holds the standard error any more. Returns false if that takes longer
+    /// than `limit`.
+    pub(super) async fn has_ended(&mut self, runtime: &impl Runtime, limit: Duration) -> bool {
+        if !self.has_ended {
+            self.has_ended = timeout(runtime, limit, &mut self.task).await.is_some();
+        }
+        self.has_ended
     }
 }
 
