@@ -6,11 +6,20 @@ mod pages;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::{Failure, files};
 use citations::{Citation, Found, Kind};
+use pages::Pages;
+pub(crate) use rules::REVISIONS;
 use rules::{Ledger, Level, Rule};
+
+/// The rules of the protocol, those of the extensions, the names of the pages that contain them, and
+/// the rules without code or test.
+const PROTOCOL: &str = "docs/rules/protocol.tsv";
+const EXTENSIONS: &str = "docs/rules/extensions.tsv";
+pub(crate) const PAGES: &str = "docs/rules/pages.txt";
+const OPEN: &str = "docs/rules/open.txt";
 
 /// The areas in the ledger of the extensions whose rules have to be cited or listed as open. Rules of
 /// other areas may be cited.
@@ -19,10 +28,9 @@ const EXTENSION_AREAS: [&str; 3] = ["apps", "ext", "skills"];
 /// The parsed arguments.
 #[derive(Default)]
 struct Options<'a> {
-    ledger: Option<&'a str>,
     area: Option<&'a str>,
     missing: bool,
-    gaps: Option<&'a str>,
+    check: bool,
 }
 
 /// The rules that are cited.
@@ -44,21 +52,12 @@ struct Count {
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let options = options(arguments)?;
     let root = files::root();
-    let path = options
-        .ledger
-        .map(PathBuf::from)
-        .unwrap_or_else(|| reference_data::specification_folder().join("requirements.tsv"));
-    let mut ledger = parse(&path)?;
-    let mut later = BTreeSet::new();
-    if options.ledger.is_none() {
-        let path = reference_data::specification_folder().join("extensions/requirements.tsv");
-        let extensions = parse(&path)?;
-        let is_later = |rule: &&Rule| !EXTENSION_AREAS.contains(&rule.area.as_str());
-        later = extensions.rules().filter(is_later).map(|rule| rule.area.clone()).collect();
-        ledger
-            .extend(extensions)
-            .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))?;
-    }
+    let mut ledger = parse(&root.join(PROTOCOL))?;
+    let extensions = parse(&root.join(EXTENSIONS))?;
+    let is_later = |rule: &&Rule| !EXTENSION_AREAS.contains(&rule.area.as_str());
+    let later: BTreeSet<_> =
+        extensions.rules().filter(is_later).map(|rule| rule.area.clone()).collect();
+    ledger.extend(extensions).map_err(|error| Failure::Unable(format!("{EXTENSIONS}: {error}")))?;
     let asked = |rule: &&Rule| match options.area {
         Some(area) => area == rule.area,
         None => !later.contains(&rule.area),
@@ -71,15 +70,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let found = citations::find(&root)?;
     let mut errors = found.errors.clone();
     errors.extend(found.citations.iter().filter_map(|citation| wrong(citation, &ledger)));
-    let folder = path.parent().unwrap_or(&path);
-    errors.extend(found.citations.iter().filter_map(|citation| absent(citation, folder)));
+    let pages = Pages::parse(&read(&root.join(PAGES))?);
+    errors.extend(found.citations.iter().filter_map(|citation| absent(citation, &pages)));
     let cited = cited(&found);
     report(&rules, &cited);
     if options.missing {
         missing(&rules, &cited);
     }
-    if let Some(path) = options.gaps {
-        errors.extend(check_gaps(&read(Path::new(path), "the list of gaps")?, &rules, &cited));
+    if options.check {
+        errors.extend(check_gaps(&read(&root.join(OPEN))?, &rules, &cited));
     }
 
     for error in &errors {
@@ -95,33 +94,29 @@ fn options<'a>(arguments: &[&'a str]) -> Result<Options<'a>, Failure> {
     let mut options = Options::default();
     let mut arguments = arguments.iter();
     while let Some(name) = arguments.next() {
-        let value = match *name {
-            "--missing" => {
-                options.missing = true;
-                continue;
+        match *name {
+            "--missing" => options.missing = true,
+            "--check" => options.check = true,
+            "--area" => {
+                let area = arguments.next();
+                let area =
+                    area.ok_or_else(|| Failure::Unable("ledger: --area needs a value".into()))?;
+                options.area = Some(area);
             }
-            "--ledger" => &mut options.ledger,
-            "--area" => &mut options.area,
-            "--check" => &mut options.gaps,
             _ => return Err(Failure::Unable(format!("ledger: unknown argument `{name}`"))),
-        };
-        *value = Some(
-            arguments
-                .next()
-                .ok_or_else(|| Failure::Unable(format!("ledger: {name} needs a value")))?,
-        );
+        }
     }
     Ok(options)
 }
 
 fn parse(path: &Path) -> Result<Ledger, Failure> {
-    Ledger::parse(&read(path, "the ledger of rules")?)
+    Ledger::parse(&read(path)?)
         .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))
 }
 
-fn read(path: &Path, what: &str) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path)
-        .map_err(|error| Failure::Unable(format!("{what} {} is absent: {error}", path.display())))
+        .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))
 }
 
 fn or_none(text: Option<&str>) -> &str {
@@ -147,10 +142,10 @@ fn wrong(citation: &Citation, ledger: &Ledger) -> Option<String> {
     })
 }
 
-/// Returns an error if the page of a citation is not in the specification at `folder`.
-fn absent(citation: &Citation, folder: &Path) -> Option<String> {
+/// Returns an error if the specification does not have the page of a citation.
+fn absent(citation: &Citation, pages: &Pages) -> Option<String> {
     let (revision, page) = citation.page.as_ref()?;
-    (!pages::exists(folder, revision, page))
+    (!pages.contain(revision, page))
         .then(|| format!("{}: {revision} has no page {page}", citation.place))
 }
 
@@ -303,12 +298,12 @@ BBB-001\ttwo\tboth\tMAY\t2025-11-25\tThird.\t2025-11-25:y
 
     #[test]
     fn a_cited_page_exists() {
-        let folder = files::root();
-        let absent = |page| absent(&citation("AAA-001", Some(page)), &folder);
-        assert_eq!(absent(("docs/guide", "guarantees")), None);
+        let pages = Pages::parse("2025-06-18:x\n");
+        let absent = |page| absent(&citation("AAA-001", Some(page)), &pages);
+        assert_eq!(absent(("2025-06-18", "x")), None);
         assert_eq!(
-            absent(("docs/guide", "guaranties")).as_deref(),
-            Some("a.rs:1: docs/guide has no page guaranties")
+            absent(("2025-06-18", "y")).as_deref(),
+            Some("a.rs:1: 2025-06-18 has no page y")
         );
     }
 

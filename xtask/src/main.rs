@@ -23,6 +23,7 @@ mod no_std;
 mod prose;
 mod sizes;
 mod source;
+mod spec_facts;
 mod tidy;
 mod toolchain;
 
@@ -66,13 +67,12 @@ cargo run -p xtask -- COMMAND
   layers
       Checks the modules under core/: none names one in its own layer or above, `peer` does not
       mention HTTP, no crate there depends on one outside, and no public item is hidden.
-  ledger [--ledger FILE] [--area AREA] [--missing] [--check GAPS]
-      Counts the rules of the protocol that code and tests cite, and reports invalid citations; their
-      form is described in CONTRIBUTING.md. FILE defaults to requirements.tsv in MCP_SPEC_DIR, which
-      defaults to the folder spec of MCP_SHARED_DIR, which defaults to ../shared.
-      --area     only this area of the ledger
+  ledger [--area AREA] [--missing] [--check]
+      Counts the rules in docs/rules that code and tests cite, and reports invalid citations; their
+      form is described in CONTRIBUTING.md.
+      --area     only this area of the rules
       --missing  also lists the rules without code and those without a test
-      --check    fails unless GAPS lists exactly the existing gaps; each line of GAPS is
+      --check    fails unless docs/rules/open.txt lists exactly the existing gaps; each line of it is
                  ID, `code` or `test` or `both`, and the reason; MAY rules need no line
   no-std [TARGET...]
       Builds the core for targets without a standard library, by default for all of these:
@@ -84,6 +84,10 @@ cargo run -p xtask -- COMMAND
   sizes
       Builds a small server on each adapter, and the examples for WebAssembly and microcontrollers.
       Prints the table of docs/guide/adapters.md: the number of crates and the size of each.
+  spec-facts DIRECTORY [--check]
+      Derives docs/rules/schema and docs/rules/pages.txt from the published specification in
+      DIRECTORY, whose layout docs/rules/README.md describes.
+      --check    writes nothing, and fails if a file is not up to date
   tidy
       Checks conventions that the compiler does not: length and names of files, reasons of `allow`,
       ignored tests, Markdown, that the code shown in it equals that of the examples, and that public
@@ -142,6 +146,7 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
         ["no-std", rest @ ..] => no_std::run(rest),
         ["prose", rest @ ..] => prose::run(rest),
         ["sizes"] => sizes::run(),
+        ["spec-facts", rest @ ..] => spec_facts::run(rest),
         ["tidy"] => tidy::run(),
         [] => Err(Failure::Unable(format!("no command given\n\n{HELP}"))),
         _ => Err(Failure::Unable(format!("cannot read `{}`\n\n{HELP}", arguments.join(" ")))),

@@ -16,7 +16,7 @@ use crate::{Failure, files};
 const LINES_MAX: usize = 3;
 
 /// Files that are data: lists of rules, and the public API as text.
-const DATA: [&str; 2] = ["docs/api", "docs/open-rules.txt"];
+const DATA: [&str; 2] = ["docs/api", "docs/rules/open.txt"];
 
 /// The patterns and their names. Code in backticks is replaced with `c` before matching.
 const PATTERNS: [(&str, &str); 14] = [

@@ -1,7 +1,7 @@
 //! Pages of the specification that contain rules.
 
 use std::cmp::Ordering;
-use std::path::Path;
+use std::collections::BTreeSet;
 
 /// Pages that were renamed in a later revision: the old and the new name.
 ///
@@ -19,25 +19,21 @@ const MOVED: [(&str, &str); 9] = [
     ("basic/utilities/progress", "basic/patterns/progress"),
 ];
 
-/// Returns whether the specification in `folder` has the page at that revision. The page of an
-/// extension, `extension:page`, is the same at every revision.
-pub(super) fn exists(folder: &Path, revision: &str, page: &str) -> bool {
-    let paths = match page.split_once(':') {
-        Some((extension, page)) => {
-            vec![
-                Path::new(extension).join(page),
-                Path::new("extensions").join(extension).join(page),
-            ]
-        }
-        None => vec![Path::new(revision).join(page)],
-    };
-    paths.iter().any(|path| {
-        ["", ".mdx", ".md", ".yaml"].iter().any(|ending| {
-            let mut path = folder.join(path).into_os_string();
-            path.push(ending);
-            Path::new(&path).is_file()
-        })
-    })
+/// The names of all pages: `revision:page`, or `extension:page`.
+pub(super) struct Pages(BTreeSet<String>);
+
+impl Pages {
+    /// Parses one name per line.
+    pub(super) fn parse(text: &str) -> Self {
+        Self(text.lines().map(String::from).collect())
+    }
+
+    /// Returns whether a revision has the page. The page of an extension, `extension:page`, is the
+    /// same at every revision.
+    pub(super) fn contain(&self, revision: &str, page: &str) -> bool {
+        let name = if page.contains(':') { page.into() } else { format!("{revision}:{page}") };
+        self.0.contains(&name)
+    }
 }
 
 /// Returns whether a citation of `page` at `revision` agrees with the page in the ledger.
@@ -82,6 +78,15 @@ mod tests {
         let page = "2025-11-25:basic/utilities/progress";
         assert!(agree(page, "2026-07-28", "basic/patterns/progress"));
         assert!(!agree(page, "2025-03-26", "basic/patterns/progress"));
+    }
+
+    #[test]
+    fn pages_are_found_by_revision_or_extension() {
+        let pages = Pages::parse("2025-11-25:basic/index\next-tasks:tasks\n");
+        assert!(pages.contain("2025-11-25", "basic/index"));
+        assert!(!pages.contain("2026-07-28", "basic/index"));
+        assert!(pages.contain("2026-07-28", "ext-tasks:tasks"));
+        assert!(!pages.contain("2026-07-28", "tasks"));
     }
 
     #[test]

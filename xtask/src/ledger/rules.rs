@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The revisions of the protocol, oldest first.
-pub(super) const REVISIONS: [&str; 5] =
+pub(crate) const REVISIONS: [&str; 5] =
     ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /// The requirement level of a rule.
