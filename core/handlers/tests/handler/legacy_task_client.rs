@@ -13,6 +13,8 @@ use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Server, ThreadSafe};
 use serde_json::{Value, json};
 
+use crate::facts;
+
 /// The metadata key with the task that a message belongs to.
 pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
@@ -161,7 +163,7 @@ pub(crate) fn initialize(capabilities: &Value) -> Value {
 /// Validates messages against the schema of the revision.
 #[derive(Default)]
 pub(crate) struct Judge {
-    validators: RefCell<BTreeMap<&'static str, Option<Validator>>>,
+    validators: RefCell<BTreeMap<&'static str, Validator>>,
 }
 
 impl Judge {
@@ -189,18 +191,13 @@ impl Judge {
     fn check(&self, definition: &'static str, value: &Value) {
         let mut validators = self.validators.borrow_mut();
         let validator = validators.entry(definition).or_insert_with(|| {
-            let path = reference_data::specification()?.join(SCHEMA);
-            let text = std::fs::read_to_string(path).unwrap();
-            let mut root: Value = serde_json::from_str(&text).unwrap();
+            let mut root = facts::schema("2025-11-25");
             assert!(root["$defs"][definition].is_object(), "no {definition}");
             root["$ref"] = json!(format!("#/$defs/{definition}"));
-            Some(jsonschema::validator_for(&root).unwrap())
+            jsonschema::validator_for(&root).unwrap()
         });
-        let Some(validator) = validator else { return };
         let faults: Vec<String> =
             validator.iter_errors(value).map(|error| error.to_string()).collect();
         assert!(faults.is_empty(), "{definition}: {faults:?} in {value}");
     }
 }
-
-const SCHEMA: &str = "2025-11-25/schema.json";

@@ -37,6 +37,8 @@ mod expiry;
 mod extension_messages;
 #[cfg(feature = "extensions")]
 mod extensions;
+#[path = "../../../machine/tests/schema/facts.rs"]
+mod facts;
 mod followed_tasks;
 #[cfg(feature = "protection")]
 mod guarded;

@@ -15,6 +15,8 @@ use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Server, TaskSettings, ThreadSafe};
 use serde_json::{Value, json};
 
+use crate::facts;
+
 /// 2026-07-28T00:00:00Z.
 pub(crate) const EPOCH: Duration = Duration::from_secs(1_785_196_800);
 
@@ -178,7 +180,7 @@ pub(crate) fn assert_empty(result: &Value) {
 /// Validates messages against the schema of the extension.
 #[derive(Default)]
 pub(crate) struct Judge {
-    validators: RefCell<BTreeMap<&'static str, Option<Validator>>>,
+    validators: RefCell<BTreeMap<&'static str, Validator>>,
 }
 
 impl Judge {
@@ -213,14 +215,11 @@ impl Judge {
     fn check(&self, definition: &'static str, value: &Value) {
         let mut validators = self.validators.borrow_mut();
         let validator = validators.entry(definition).or_insert_with(|| {
-            let path = reference_data::specification()?.join("ext-tasks/schema.json");
-            let text = std::fs::read_to_string(path).unwrap();
-            let mut root: Value = serde_json::from_str(&text).unwrap();
+            let mut root = facts::schema("ext-tasks");
             assert!(root["$defs"][definition].is_object(), "no {definition}");
             root["$ref"] = json!(format!("#/$defs/{definition}"));
-            Some(jsonschema::validator_for(&root).unwrap())
+            jsonschema::validator_for(&root).unwrap()
         });
-        let Some(validator) = validator else { return };
         let faults: Vec<String> =
             validator.iter_errors(value).map(|error| error.to_string()).collect();
         assert!(faults.is_empty(), "{definition}: {faults:?} in {value}");

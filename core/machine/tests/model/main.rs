@@ -9,6 +9,8 @@
 
 mod capabilities;
 mod commands;
+#[path = "../schema/facts.rs"]
+mod facts;
 mod gate;
 mod ids;
 mod outcome;

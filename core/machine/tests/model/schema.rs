@@ -1,11 +1,11 @@
 //! The table of the model and the schemas.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use mcp_sansio::protocol::Side;
 use serde_json::Value;
 
+use crate::facts;
 use crate::gate::{MODERN, VERSIONS, exists, is_notification, methods};
 
 /// Returns the methods in a union of a schema, such as `ClientRequest`.
@@ -29,10 +29,8 @@ fn in_table(sender: Side, version: &str, notifications: bool) -> BTreeSet<String
 
 #[test]
 fn the_table_of_the_model_has_exactly_the_methods_of_each_schema() {
-    let Some(folder) = reference_data::specification() else { return };
     for version in VERSIONS {
-        let text = fs::read_to_string(folder.join(version).join("schema.json")).unwrap();
-        let schema: Value = serde_json::from_str(&text).unwrap();
+        let schema = facts::schema(version);
         let definitions = schema.get("$defs").unwrap_or_else(|| &schema["definitions"]);
         for (union, sender, notifications) in [
             ("ClientRequest", Side::Client, false),

@@ -1,5 +1,7 @@
 //! The two machines, each against a script and against each other.
 
+#[path = "../schema/facts.rs"]
+mod facts;
 mod fixtures;
 mod machine;
 mod pair;

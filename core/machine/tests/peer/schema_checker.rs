@@ -3,12 +3,13 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use jsonschema::Validator;
 use mcp_sansio::protocol::{Method, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::{Value, json};
+
+use crate::facts;
 
 /// The state of a connection.
 #[derive(Debug, Default)]
@@ -198,23 +199,21 @@ fn meta_revision(message: &Value) -> Option<Revision> {
 fn valid(revision: Revision, definition: &'static str, value: &Value) {
     type Key = (Revision, &'static str);
     thread_local! {
-        static VALIDATORS: RefCell<BTreeMap<Key, Option<Validator>>> = RefCell::default();
+        static VALIDATORS: RefCell<BTreeMap<Key, Validator>> = RefCell::default();
     }
     VALIDATORS.with_borrow_mut(|validators| {
         let validator = validators
             .entry((revision, definition))
             .or_insert_with(|| compile(revision, definition));
-        let Some(validator) = validator else { return };
         let faults: Vec<_> = validator.iter_errors(value).map(|fault| fault.to_string()).collect();
         assert!(faults.is_empty(), "not a {definition} of {revision}: {value}\n{faults:#?}");
     });
 }
 
-fn compile(revision: Revision, definition: &str) -> Option<Validator> {
-    let path = reference_data::specification()?.join(revision.as_str()).join("schema.json");
-    let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+fn compile(revision: Revision, definition: &str) -> Validator {
+    let mut schema = facts::schema(revision.as_str());
     let keyword = if schema.get("$defs").is_some() { "$defs" } else { "definitions" };
     assert!(schema[keyword].get(definition).is_some(), "no {definition} at {revision}");
     schema["allOf"] = json!([{ "$ref": format!("#/{keyword}/{definition}") }]);
-    Some(jsonschema::validator_for(&schema).unwrap())
+    jsonschema::validator_for(&schema).unwrap()
 }

@@ -45,9 +45,8 @@ fn in_table(revision: Revision, side: Side, kind: MethodKind) -> BTreeSet<String
 
 #[test]
 fn the_table_has_exactly_the_methods_of_each_schema() {
-    let Some(folder) = reference_data::specification() else { return };
     for revision in Revision::ALL {
-        let schema = Schema::load(&folder.join(revision.as_str()).join("schema.json"));
+        let schema = Schema::load(revision.as_str());
         for (union, side, kind) in [
             ("ClientRequest", Side::Client, MethodKind::Request),
             ("ServerRequest", Side::Server, MethodKind::Request),

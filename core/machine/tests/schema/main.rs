@@ -1,9 +1,10 @@
 //! Values that are written at a revision are valid against its official schema and have no member
-//! that the schema does not list; every listed member can be written; and the official examples are
-//! read and written unchanged.
+//! that the schema does not list; every listed member can be written; and examples of all
+//! definitions are read and written unchanged.
 
 mod definitions;
 mod examples;
+mod facts;
 mod gate;
 mod inputs;
 mod messages;

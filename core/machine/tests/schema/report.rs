@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
-use std::path::Path;
 
 use mcp_sansio::protocol::SerializeAt;
 use mcp_sansio::{Revision, Revisions};
@@ -30,13 +29,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(folder: &Path) -> Self {
-        let load = |revision: Revision| {
-            (revision, Schema::load(&folder.join(revision.as_str()).join("schema.json")))
-        };
+    pub(crate) fn new() -> Self {
+        let load = |revision: Revision| (revision, Schema::load(revision.as_str()));
         Self {
             schemas: Revision::ALL.into_iter().map(load).collect(),
-            extension: Schema::load(&folder.join("ext-tasks/schema.json")),
+            extension: Schema::load("ext-tasks"),
             verdicts: BTreeMap::new(),
             faults: Vec::new(),
         }
@@ -308,8 +305,7 @@ pub(crate) fn add_request_meta(params: &mut Value) {
 
 #[test]
 fn the_checker_finds_invalid_missing_and_unlisted_members() {
-    let Some(folder) = reference_data::specification() else { return };
-    let schema = Schema::load(&folder.join("2025-06-18/schema.json"));
+    let schema = Schema::load("2025-06-18");
     let judge =
         |value| judge(&schema, "Tool", Revision::V2025_06_18, Wrapping::None, false, vec![value]);
     let whole = json!({

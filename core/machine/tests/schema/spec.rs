@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
+
+use crate::facts;
 
 /// A schema document.
 pub(crate) struct Schema {
@@ -17,9 +17,9 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    pub(crate) fn load(path: &Path) -> Self {
-        let text = fs::read_to_string(path).unwrap();
-        let root: Value = serde_json::from_str(&text).unwrap();
+    /// Loads the schema of a revision, or that of an extension: `ext-tasks`.
+    pub(crate) fn load(name: &str) -> Self {
+        let root = facts::schema(name);
         let definitions = if root.get("$defs").is_some() { "$defs" } else { "definitions" };
         Self { root, definitions, validators: RefCell::default() }
     }
