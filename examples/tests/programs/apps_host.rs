@@ -6,9 +6,6 @@ use std::process::Command;
 
 use crate::http_server_process::HttpServerProcess;
 
-/// Set to `1` to skip the test in a browser on a machine without one.
-const SKIP: &str = "MCP_BROWSER_SKIP";
-
 /// The names of a browser that needs no display.
 const BROWSERS: [&str; 3] = ["chromium-headless-shell", "chromium", "google-chrome"];
 
@@ -49,19 +46,13 @@ fn a_page_is_served_under_its_policy_and_calls_only_its_tools() {
 
 #[test]
 fn a_browser_shows_the_page_with_the_result_and_blocks_its_network() {
+    let Some(browser) = test_programs::find(&BROWSERS) else { return };
     let host = HttpServerProcess::apps_host();
-    let show = |browser: &&str| {
-        Command::new(browser)
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000"])
-            .args(["--dump-dom", &host.url("/")])
-            .output()
-            .ok()
-    };
-    let Some(shown) = BROWSERS.iter().find_map(show) else {
-        let why = format!("no browser: install `chromium-headless-shell`, or set {SKIP}=1");
-        assert!(std::env::var(SKIP).is_ok_and(|value| value == "1"), "{why}");
-        return writeln!(std::io::stderr(), "{why}").unwrap();
-    };
+    let shown = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000"])
+        .args(["--dump-dom", &host.url("/")])
+        .output()
+        .unwrap();
     let document = String::from_utf8_lossy(&shown.stdout);
     assert!(document.contains("forecast: {\"location\":\"Oslo\",\"celsius\":21.5}"), "{document}");
     assert!(document.contains("the page says: Oslo 22.0, network blocked"), "{document}");

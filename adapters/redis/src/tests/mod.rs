@@ -1,5 +1,5 @@
-//! Tests against real servers, which each test starts for itself. Without a `redis-server`, they
-//! fail, unless the variable `MCP_REDIS_SKIP` is `1`.
+//! Tests against real servers, which each test starts for itself. Without `redis-server`, they are
+//! skipped.
 
 mod deployments;
 mod events;

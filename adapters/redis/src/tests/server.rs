@@ -14,16 +14,11 @@ pub(super) struct RedisServer {
 }
 
 impl RedisServer {
-    /// Starts a server on a free port of the loopback interface. Returns `None` if there is none on
-    /// this machine and the tests that need one are skipped.
+    /// Starts a server on a free port of the loopback interface. Returns `None` if it is not
+    /// installed and the test is skipped.
     pub(super) fn start(arguments: &[&str]) -> Option<Self> {
-        if std::env::var_os("MCP_REDIS_SKIP").is_some_and(|skip| skip == "1")
-            && Command::new("redis-server").arg("--version").output().is_err()
-        {
-            // Tests may say so.
-            let _ = writeln!(std::io::stderr(), "skipped: no redis-server");
-            return None;
-        }
+        test_programs::find(&["redis-server"])?;
+        test_programs::find(&["redis-cli"])?;
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder =
@@ -114,7 +109,7 @@ fn run(port: u16, folder: &Path, arguments: &[String]) -> Child {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .expect("redis-server is installed, or MCP_REDIS_SKIP is 1")
+        .unwrap()
 }
 
 pub(super) fn free_port() -> u16 {
