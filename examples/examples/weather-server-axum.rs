@@ -1,5 +1,7 @@
 //! A complete HTTP server in an axum application with other routes.
 
+#![allow(clippy::print_stderr, reason = "a command line program")]
+
 use axum::Router;
 use axum::routing::get;
 use mcp_sansio::http::HttpServerOptions;
@@ -30,6 +32,6 @@ async fn main() -> Result<(), mcp::Error> {
 
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".into());
     let listener = TcpListener::bind(address).await?;
-    mcp_sansio_examples::http::announce(listener.local_addr()?);
+    eprintln!("listening on http://{}/mcp", listener.local_addr()?);
     Ok(axum::serve(listener, router).await?)
 }

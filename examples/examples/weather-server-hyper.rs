@@ -1,5 +1,7 @@
 //! A complete HTTP server on hyper alone.
 
+#![allow(clippy::print_stderr, reason = "a command line program")]
+
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -29,7 +31,7 @@ async fn main() -> Result<(), mcp::Error> {
 
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".into());
     let listener = TcpListener::bind(address).await?;
-    mcp_sansio_examples::http::announce(listener.local_addr()?);
+    eprintln!("listening on http://{}/mcp", listener.local_addr()?);
     loop {
         let (socket, _) = listener.accept().await?;
         // Events are small and must be sent without delay.

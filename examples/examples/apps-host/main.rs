@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
-use mcp_sansio_extensions::apps::{
+use mcp_sansio_tokio::apps::{
     self, App, ContentDomains, PageUi, ServeApps as _, ToolUi, Visibility, WithUi as _,
 };
 use mcp_sansio_tokio::protocol::{CallToolResult, Tool};

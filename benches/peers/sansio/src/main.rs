@@ -4,8 +4,8 @@ mod link;
 
 use mcp_sansio::Revision;
 use mcp_sansio_cli::arguments::Arguments;
-use mcp_sansio_examples::bench;
-use mcp_sansio_examples::runtime::parse_server;
+use everything::bench;
+use everything::runtime::parse_server;
 use shape::{Subject, Task};
 
 fn main() {

@@ -1,0 +1,9 @@
+//! What the programs of this package share: servers, and the choice of a runtime.
+
+#![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod http;
+pub mod runtime;
+mod seal;
+pub mod server;

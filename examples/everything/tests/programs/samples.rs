@@ -1,0 +1,68 @@
+//! The sample programs print the expected output.
+
+use crate::process::{example, run};
+
+#[test]
+fn the_weather_is_sunny() {
+    for (client, server) in
+        [("weather-client", "weather-server"), ("weather-client-std", "weather-server-std")]
+    {
+        let outcome = run(client, [example(server)]);
+        assert_eq!(outcome.stdout, "Sunny in Oslo\n", "{outcome:?}");
+        assert_eq!(outcome.stderr, "1 of 2\n");
+    }
+}
+
+#[test]
+fn the_bare_loop_supports_both_eras() {
+    for revision in ["2024-11-05", "2026-07-28"] {
+        let server = example("bare-loop");
+        let words = ["call", "shout", r#"{"text":"hi"}"#, "--revision", revision, "--"];
+        let outcome = run("mcp-inspect", words.into_iter().chain(server.to_str()));
+        assert_eq!(outcome.stdout, "HI\n", "{outcome:?}");
+    }
+}
+
+#[test]
+fn custom_transports_support_both_eras() {
+    let outcome = run("message-queue", [] as [&str; 0]);
+    assert_eq!(outcome.stdout, "1 of 1\nseueuq\n", "{outcome:?}");
+    for seed in ["1", "2"] {
+        let outcome = run("serial-line", [seed]);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        for revision in ["2025-11-25", "2026-07-28"] {
+            let words = format!("{revision}: 21.5 °C. Set to 22 °C.\n");
+            assert!(outcome.stdout.contains(&words), "{outcome:?}");
+        }
+    }
+    assert_eq!(run("serial-line", ["loud"]).code, Some(1));
+}
+
+#[test]
+fn every_step_of_the_benchmark_is_reported() {
+    let server = example("bench-server");
+    for runtime in crate::process::RUNTIMES {
+        let words = ["call", "progress", r#"{"count":3000}"#, "--", server.to_str().unwrap()];
+        let outcome =
+            run("mcp-inspect", words.into_iter().chain(["--stdio", "--runtime", runtime]));
+        assert_eq!(outcome.stdout, "3000 steps\n");
+        assert_eq!(outcome.stderr.lines().count(), 3000);
+        let words = ["read", "mem://blob", "--", server.to_str().unwrap()];
+        let outcome =
+            run("mcp-inspect", words.into_iter().chain(["--stdio", "--runtime", runtime]));
+        assert_eq!(outcome.stdout.len(), 64 * 1024 + 1);
+    }
+}
+
+#[test]
+fn one_of_three_servers_is_killed_and_comes_back() {
+    let outcome = run("three-servers", [] as [&str; 0]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let weather =
+        ["lima", "oslo", "pune"].map(|city| format!("  {city}_weather: Sunny in {city}\n"));
+    let whole = weather.concat();
+    let partial = format!("{}{}  the server \"oslo\" is not connected", weather[0], weather[2]);
+    let (before, after) = outcome.stdout.split_once("oslo_crash: ").expect("the crash");
+    assert!(before.ends_with(&whole), "{outcome:?}");
+    assert!(after.contains(&partial) && after.ends_with(&whole), "{outcome:?}");
+}
