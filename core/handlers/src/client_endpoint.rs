@@ -132,13 +132,18 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Event::Notification(notification) => {
                 #[cfg(feature = "extensions")]
                 self.receive_notification(&notification);
-                let subscription = notification.subscription;
-                if let Some(pending) = subscription.and_then(|handle| self.pending(handle)) {
-                    let Event::Notification(owned) = Event::Notification(notification).into_owned()
-                    else {
-                        return;
-                    };
-                    pending.arrive(owned);
+                if notification.subscriptions.is_empty() {
+                    return;
+                }
+                let Event::Notification(owned) = Event::Notification(notification).into_owned()
+                else {
+                    return;
+                };
+                // A clone shares the parameters.
+                for handle in &owned.subscriptions {
+                    if let Some(pending) = self.pending(*handle) {
+                        pending.arrive(owned.clone());
+                    }
                 }
             }
             Event::InputRequested(input) => self.ask(input, now),

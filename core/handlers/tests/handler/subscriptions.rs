@@ -101,3 +101,24 @@ fn a_slow_reader_only_loses_the_oldest_notifications() {
     }
     assert!((100..3000).contains(&read), "{read}");
 }
+
+#[test]
+fn several_subscribers_to_the_same_change_all_hear_of_it() {
+    // Rule: [RSRC-005] [TOOL-005].
+    for revision in Revision::ALL {
+        let (client, mut pair) = connect(&server(), revision);
+        let mut subscriptions = [client.subscribe(filter()), client.subscribe(filter())];
+        for subscription in &mut subscriptions {
+            pair.run(subscription.honoured()).unwrap();
+        }
+        pair.run(client.call_tool("touch", &NoArguments {})).unwrap();
+        let remote = pair.transport.server.as_ref().unwrap().handle();
+        remote.edit_catalog(|catalog| drop(catalog.remove_tool("touch"))).unwrap();
+        for subscription in &mut subscriptions {
+            for expected in [Method::ResourcesUpdated, Method::ToolsListChanged] {
+                let update = pair.run(subscription.next()).unwrap().unwrap();
+                assert_eq!(update.method, expected, "{revision}");
+            }
+        }
+    }
+}

@@ -45,6 +45,7 @@ pub(crate) struct ClientApplication {
     /// Index of the last broadcast among those of its server, in this session.
     broadcasts: Option<u64>,
     pub(crate) opened: u32,
+    /// Updates that were received, once for each subscription.
     pub(crate) updates: u64,
     /// Whether the machine reported the loss of the server's event stream.
     pub(crate) event_stream_lost: bool,
@@ -303,7 +304,7 @@ impl ClientApplication {
     fn notification(&mut self, notification: &Notification<'_>, scene: &mut Scene) {
         if notification.method == Method::ResourcesUpdated {
             scene.count(Happening::UpdateHeard);
-            self.updates += 1;
+            self.updates += u64::try_from(notification.subscriptions.len()).unwrap();
             return;
         }
         if notification.method != Method::Message {
@@ -588,8 +589,6 @@ impl ClientApplication {
         if !stream || self.uncertain {
             return (hears, None);
         }
-        // A legacy server sends one update per resource, however many subscriptions include it.
-        let once = revision.era() == Era::Legacy;
-        (hears, Some(if once { subscribed.min(1) } else { subscribed }))
+        (hears, Some(subscribed))
     }
 }

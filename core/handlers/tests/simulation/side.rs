@@ -37,7 +37,7 @@ pub(crate) trait Side {
     fn said(&self) -> u64 {
         0
     }
-    /// Returns whether broadcasts must be received, and how many updates each change causes.
+    /// Returns whether broadcasts must be received, and how many subscriptions receive each update.
     fn listens(&self) -> (bool, Option<u64>) {
         (false, None)
     }

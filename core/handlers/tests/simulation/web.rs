@@ -32,7 +32,7 @@ pub(crate) trait WebClient {
     fn heard(&self) -> Option<(u64, u64)> {
         None
     }
-    /// Returns whether broadcasts must be received, and how many updates each change causes.
+    /// Returns whether broadcasts must be received, and how many subscriptions receive each update.
     fn listens(&self) -> (bool, Option<u64>) {
         (false, None)
     }

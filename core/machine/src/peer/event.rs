@@ -11,7 +11,7 @@ use crate::protocol::{Capabilities, GateError, Method, SubscriptionFilter};
 use crate::{Caller, Era, Revision};
 
 use super::error::OpeningFailure;
-use super::handle::{CallHandle, InputHandle, RequestHandle};
+use super::handle::{CallHandle, InputHandle, RequestHandle, SubscriptionHandles};
 use super::metadata::Places;
 use super::method_name::MethodName;
 
@@ -255,8 +255,9 @@ pub struct Notification<'a> {
     pub params: RawJson<'a>,
     /// The revision that governs it.
     pub revision: Revision,
-    /// The subscription of this side that the notification belongs to.
-    pub subscription: Option<CallHandle>,
+    /// The subscriptions of this side that the notification belongs to. A legacy server sends each
+    /// change once, however many subscriptions include it.
+    pub subscriptions: SubscriptionHandles,
 }
 
 impl Notification<'_> {
@@ -265,7 +266,7 @@ impl Notification<'_> {
             method: self.method.into_owned(),
             params: self.params.into_owned(),
             revision: self.revision,
-            subscription: self.subscription,
+            subscriptions: self.subscriptions,
         }
     }
 }

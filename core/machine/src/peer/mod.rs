@@ -67,7 +67,7 @@ pub use event::{
 };
 #[cfg(feature = "recording")]
 pub(crate) use handle::InputSource;
-pub use handle::{CallHandle, ConnectionHandle, InputHandle, RequestHandle};
+pub use handle::{CallHandle, ConnectionHandle, InputHandle, RequestHandle, SubscriptionHandles};
 pub use limits::{Limits, Timeouts};
 #[cfg(feature = "client")]
 pub use machine::ClientMachine;

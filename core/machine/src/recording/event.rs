@@ -28,12 +28,14 @@ fn summary(event: &Event<'_>) -> String {
             let round = if request.inputs.is_empty() { "" } else { " with inputs" };
             format!("request {} {}{round}", Handle::from(request.handle).text(), request.method)
         }
-        Event::Notification(notification) => match notification.subscription {
-            Some(call) => {
-                format!("notification {} of {}", notification.method, Handle::from(call).text())
+        Event::Notification(notification) => {
+            let mut text = format!("notification {}", notification.method);
+            for (call, number) in notification.subscriptions.iter().zip(0_usize..) {
+                text.push_str(if number == 0 { " of " } else { ", " });
+                text.push_str(&Handle::from(*call).text());
             }
-            None => format!("notification {}", notification.method),
-        },
+            text
+        }
         Event::Progress(progress) => {
             format!("progress {} {}", Handle::from(progress.call).text(), progress.progress)
         }

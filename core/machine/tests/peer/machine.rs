@@ -84,7 +84,7 @@ pub(crate) fn describe(event: &Event<'_>) -> String {
             text
         }
         Event::Notification(notification) => {
-            let stream = if notification.subscription.is_some() { " (subscribed)" } else { "" };
+            let stream = if !notification.subscriptions.is_empty() { " (subscribed)" } else { "" };
             format!("notification {} {}{stream}", notification.method, notification.params)
         }
         Event::Progress(progress) => {

@@ -4,6 +4,7 @@ use mcp_sansio::Revision;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::peer::{CallHandle, Event, Failure, Subscribed};
 use mcp_sansio::protocol::SubscriptionFilter;
+use seeded_random::Random;
 use serde_json::json;
 
 use crate::fixtures::*;
@@ -32,12 +33,12 @@ fn all_changes() -> Changes {
     Changes::new().tools(true).prompts(true).resources(true)
 }
 
-fn notifications(pair: &mut Pair) -> Vec<(String, Option<CallHandle>)> {
+fn notifications(pair: &mut Pair) -> Vec<(String, Vec<CallHandle>)> {
     pair.drive();
     pair.client_events
         .drain(..)
         .map(|event| match event {
-            Event::Notification(told) => (told.method.as_str().into(), told.subscription),
+            Event::Notification(told) => (told.method.as_str().into(), told.subscriptions.to_vec()),
             other => panic!("{other:?}"),
         })
         .collect()
@@ -53,13 +54,13 @@ fn a_subscription_receives_changes_in_both_eras() {
         pair.server.announce(all_changes());
         pair.server.resource_updated("a:2");
         pair.server.resource_updated("a:3");
-        let handle = Some(subscribed.subscription);
         let expected = [
-            ("notifications/tools/list_changed".into(), handle),
-            ("notifications/prompts/list_changed".into(), handle),
-            ("notifications/resources/list_changed".into(), handle),
-            ("notifications/resources/updated".into(), handle),
-        ];
+            "notifications/tools/list_changed",
+            "notifications/prompts/list_changed",
+            "notifications/resources/list_changed",
+            "notifications/resources/updated",
+        ]
+        .map(|method| (method.to_owned(), vec![subscribed.subscription]));
         assert_eq!(notifications(&mut pair), expected);
         pair.client.cancel(subscribed.subscription, "", pair.now);
         pair.drive();
@@ -145,7 +146,7 @@ fn several_subscriptions_are_distinguished() {
         pair.server.resource_updated("a:2");
         pair.server.resource_updated("a:1");
         let told: Vec<_> = notifications(&mut pair).into_iter().map(|told| told.1).collect();
-        assert_eq!(told, [Some(second), Some(first)]);
+        assert_eq!(told, [[second], [first]]);
         // A resource that another subscription still needs remains subscribed.
         let third = subscribe(&mut pair, &uri("a:1")).subscription;
         pair.client.cancel(first, "", pair.now);
@@ -153,8 +154,94 @@ fn several_subscriptions_are_distinguished() {
         pair.client_events.clear();
         pair.server.resource_updated("a:1");
         let told: Vec<_> = notifications(&mut pair).into_iter().map(|told| told.1).collect();
-        assert_eq!(told, [Some(third)], "{revision}");
+        assert_eq!(told, [[third]], "{revision}");
     }
+}
+
+const URIS: [&str; 3] = ["a:1", "a:2", "a:3"];
+
+fn random_filter(random: &mut Random) -> SubscriptionFilter {
+    let mut flag = || random.once_in(2).then_some(true);
+    let mut filter = SubscriptionFilter::new();
+    filter.tools_list_changed = flag();
+    filter.prompts_list_changed = flag();
+    filter.resources_list_changed = flag();
+    let uris: Vec<String> =
+        URIS.iter().filter(|_| flag().is_some()).map(|uri| (*uri).into()).collect();
+    if uris.is_empty() { filter } else { filter.resource_subscriptions(uris) }
+}
+
+#[test]
+fn overlapping_subscriptions_each_receive_each_change_that_they_include() {
+    // Rule: [SUBS-002] [SUBS-007] [TOOL-005] [RSRC-005].
+    for revision in Revision::ALL {
+        for seed in 0..40 {
+            let mut random = Random::new(seed);
+            let mut pair = Pair::open_at(revision, plain_client(), full_server());
+            let mut open: Vec<Subscribed> = Vec::new();
+            for _ in 0..25 {
+                if random.once_in(3) && !open.is_empty() {
+                    let ended = open.remove(random.index(open.len()));
+                    pair.client.cancel(ended.subscription, "", pair.now);
+                    pair.drive();
+                    pair.client_events.clear();
+                } else if open.len() < 5 {
+                    let filter = random_filter(&mut random);
+                    let subscribed = subscribe(&mut pair, &filter);
+                    assert_eq!(subscribed.honoured, filter, "{revision}");
+                    open.push(subscribed);
+                }
+                let expected = |includes: &dyn Fn(&SubscriptionFilter) -> bool| {
+                    let open = open.iter().filter(|it| includes(&it.honoured));
+                    open.map(|it| it.subscription).collect::<Vec<_>>()
+                };
+                let told = |pair: &mut Pair| {
+                    let told = notifications(pair);
+                    let mut handles: Vec<_> = told.into_iter().flat_map(|told| told.1).collect();
+                    handles.sort();
+                    handles
+                };
+                let check = |pair: &mut Pair, mut expected: Vec<CallHandle>| {
+                    expected.sort();
+                    assert_eq!(told(pair), expected, "seed {seed} at {revision}");
+                };
+                pair.server.announce(Changes::new().tools(true));
+                check(&mut pair, expected(&|filter| filter.tools_list_changed == Some(true)));
+                pair.server.announce(Changes::new().prompts(true));
+                check(&mut pair, expected(&|filter| filter.prompts_list_changed == Some(true)));
+                pair.server.announce(Changes::new().resources(true));
+                check(&mut pair, expected(&|filter| filter.resources_list_changed == Some(true)));
+                for uri in URIS {
+                    pair.server.resource_updated(uri);
+                    let includes = |filter: &SubscriptionFilter| {
+                        let uris = filter.resource_subscriptions.as_deref().unwrap_or_default();
+                        uris.iter().any(|wanted| wanted == uri)
+                    };
+                    check(&mut pair, expected(&includes));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refused_resource_does_not_keep_another_subscription_of_it() {
+    // Rule: [RSRC-004].
+    let mut wire = client_at(Revision::V2025_11_25, plain_client());
+    let filter = SubscriptionFilter::new().resource_subscriptions(["a:1".into()]);
+    let honoured = wire.machine.subscribe(&filter, wire.now).unwrap();
+    let asked = wire.message();
+    wire.send(&result(&asked["id"].to_string(), "{}"));
+    assert!(wire.told().starts_with("subscribed"));
+    wire.machine.subscribe(&filter, wire.now).unwrap();
+    let asked = wire.message();
+    wire.send(&error(&asked["id"].to_string(), -32603, ""));
+    assert!(wire.told().starts_with("subscribed"));
+    wire.send(&notification("notifications/resources/updated", r#"{"uri":"a:1"}"#));
+    let Event::Notification(told) = wire.event() else { panic!("a notification") };
+    assert_eq!(&*told.subscriptions, [honoured]);
+    wire.machine.cancel(honoured, "", wire.now);
+    assert_eq!(wire.message()["method"], "resources/unsubscribe");
 }
 
 #[test]

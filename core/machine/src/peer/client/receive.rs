@@ -12,7 +12,9 @@ use crate::peer::event::{
     Cancelled, Ended, Event, Failure, InputRequested, InputResponseParams, Notification, Request,
     Subject, Violation,
 };
-use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
+use crate::peer::handle::{
+    CallHandle, InputHandle, InputSource, RequestHandle, SubscriptionHandles,
+};
 use crate::peer::input_support::unsupported_input;
 use crate::peer::members::check_repeats;
 use crate::peer::metadata::{Metadata, text};
@@ -468,7 +470,7 @@ impl Client {
                 method: MethodName::Other(message.method),
                 params,
                 revision,
-                subscription: None,
+                subscriptions: SubscriptionHandles::NONE,
             })));
         };
         if method.row().kind != MethodKind::Notification {
@@ -503,12 +505,12 @@ impl Client {
             Method::Progress => self.connection.on_progress(&params, now),
             Method::SubscriptionsAcknowledged => Ok(self.acknowledged(&params)),
             _ => {
-                let subscription = self.subscription_of(method, &params);
+                let subscriptions = self.subscriptions_of(method, &params);
                 Ok(Some(Event::Notification(Notification {
                     method: MethodName::Known(method),
                     params,
                     revision,
-                    subscription,
+                    subscriptions,
                 })))
             }
         }

@@ -7,7 +7,7 @@ use crate::jsonrpc::{AsJson, RawJson, RequestId, WriteJson, write_string};
 use crate::peer::calls::{Call, Purpose, Timing};
 use crate::peer::error::CommandError;
 use crate::peer::event::{Event, Subscribed, Violation};
-use crate::peer::handle::CallHandle;
+use crate::peer::handle::{CallHandle, SubscriptionHandles};
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
@@ -42,6 +42,13 @@ pub(super) enum UriState {
     Refused,
     /// The request timed out or its response was invalid: the subscription may exist.
     Unknown,
+}
+
+impl Legacy {
+    /// Returns whether the server may send updates of a resource for this subscription.
+    fn includes(&self, uri: &str) -> bool {
+        self.uris.iter().any(|(wanted, state)| wanted == uri && *state != UriState::Refused)
+    }
 }
 
 impl Client {
@@ -238,12 +245,10 @@ impl Client {
         let Some(at) = self.subscriptions.iter().position(|(found, _)| *found == key) else {
             return;
         };
-        let (_, legacy) = self.subscriptions.swap_remove(at);
+        let (_, legacy) = self.subscriptions.remove(at);
         for (uri, answer) in legacy.uris {
-            let shared = |other: &Legacy| other.uris.iter().any(|(needed, _)| *needed == uri);
-            if answer == UriState::Refused
-                || self.subscriptions.iter().any(|(_, other)| shared(other))
-            {
+            let is_shared = self.subscriptions.iter().any(|(_, other)| other.includes(&uri));
+            if answer == UriState::Refused || is_shared {
                 continue;
             }
             // If the table of calls is full, the server keeps sending updates, which are ignored.
@@ -268,30 +273,36 @@ impl Client {
         Some(Event::Subscribed(Subscribed { subscription, honoured }))
     }
 
-    /// Returns the subscription that a notification belongs to.
+    /// Returns the subscriptions that a notification belongs to.
     // MCP 2026-07-28 basic/transports/stdio#receiving-messages [STDIO-013]
-    pub(super) fn subscription_of(
+    pub(super) fn subscriptions_of(
         &self,
         method: Method,
         params: &RawJson<'_>,
-    ) -> Option<CallHandle> {
-        let era = self.session.as_ref()?.revision.era();
-        if era == Era::Modern {
-            return self.listen_stream(params);
+    ) -> SubscriptionHandles {
+        let Some(session) = &self.session else { return SubscriptionHandles::NONE };
+        if session.revision.era() == Era::Modern {
+            return self.listen_stream(params).into_iter().collect();
         }
-        let uri = params.get("uri").and_then(|uri| text(&uri).map(String::from));
-        let wants = |filter: &SubscriptionFilter| match method {
-            Method::ToolsListChanged => filter.tools_list_changed == Some(true),
-            Method::PromptsListChanged => filter.prompts_list_changed == Some(true),
-            Method::ResourcesListChanged => filter.resources_list_changed == Some(true),
-            Method::ResourcesUpdated => {
-                let uris = filter.resource_subscriptions.as_deref().unwrap_or_default();
-                uris.iter().any(|wanted| Some(wanted) == uri.as_ref())
+        if self.subscriptions.is_empty() {
+            return SubscriptionHandles::NONE;
+        }
+        // MCP 2025-11-25 server/resources#subscriptions [RSRC-005]: one update for all subscriptions
+        // of the session.
+        let uri = params.get("uri");
+        let uri = uri.as_ref().and_then(text);
+        let includes = |legacy: &Legacy| {
+            let filter = &legacy.filter;
+            match method {
+                Method::ToolsListChanged => filter.tools_list_changed == Some(true),
+                Method::PromptsListChanged => filter.prompts_list_changed == Some(true),
+                Method::ResourcesListChanged => filter.resources_list_changed == Some(true),
+                Method::ResourcesUpdated => uri.as_deref().is_some_and(|uri| legacy.includes(uri)),
+                _ => false,
             }
-            _ => false,
         };
-        let found = self.subscriptions.iter().find(|(_, legacy)| wants(&legacy.filter));
-        found.map(|(key, _)| CallHandle::new(*key))
+        let found = self.subscriptions.iter().filter(|(_, legacy)| includes(legacy));
+        found.map(|(key, _)| CallHandle::new(*key)).collect()
     }
 
     fn listen_stream(&self, params: &RawJson<'_>) -> Option<CallHandle> {

@@ -7,7 +7,7 @@ use mcp_sansio_collections::Slab;
 use crate::Revision;
 use crate::jsonrpc::ErrorObject;
 use crate::peer::event::{CloseReason, InputRequested, Opened};
-use crate::peer::handle::{InputHandle, InputSource};
+use crate::peer::handle::{InputHandle, InputSource, SubscriptionHandles};
 use crate::peer::method_name::MethodName;
 
 use super::*;
@@ -57,7 +57,7 @@ impl Bench {
             method: MethodName::Known(method),
             params: RawJson::trusted(params),
             revision: Revision::LATEST,
-            subscription: None,
+            subscriptions: SubscriptionHandles::NONE,
         };
         self.event(Event::Notification(notification), 0);
     }

@@ -5,6 +5,7 @@ use crate::Revision;
 use crate::jsonrpc::{NotificationMessage, RawJson};
 use crate::peer::connection::Flow;
 use crate::peer::event::{Event, Notification, Violation};
+use crate::peer::handle::SubscriptionHandles;
 use crate::peer::members::check_repeats;
 use crate::peer::metadata::text;
 use crate::peer::method_name::MethodName;
@@ -50,7 +51,7 @@ impl Server {
                 method: MethodName::Other(message.method),
                 params,
                 revision,
-                subscription: None,
+                subscriptions: SubscriptionHandles::NONE,
             })));
         };
         if method.row().kind != MethodKind::Notification {
@@ -82,7 +83,7 @@ impl Server {
                 method: MethodName::Known(method),
                 params,
                 revision,
-                subscription: None,
+                subscriptions: SubscriptionHandles::NONE,
             }))),
         }
     }
