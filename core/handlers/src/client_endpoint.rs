@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 use core::task::Context;
 
 use mcp_sansio::framing::FrameError;
+#[cfg(feature = "http")]
+use mcp_sansio::http::HeaderFields;
 #[cfg(not(feature = "extensions"))]
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::jsonrpc::RawJson;
@@ -193,7 +195,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             return pending.end(Err(ClientError::Failed(Failure::Cancelled)));
         };
         #[cfg(feature = "http")]
-        let fields = pending.take_fields();
+        let fields = pending.fields_to_send(self.shared.follows_tasks);
         #[cfg(feature = "http")]
         let is_plain = options.meta.is_none() && fields.is_empty();
         #[cfg(not(feature = "http"))]
@@ -213,12 +215,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let verbatim = &Verbatim(&text);
         let call = ClientCommand::Call { method, params: verbatim, options: &options };
         #[cfg(feature = "http")]
-        let call = match call {
-            ClientCommand::Call { method, params, options } if !fields.is_empty() => {
-                ClientCommand::CallWithFields { method, params, options, fields: &fields }
-            }
-            call => call,
-        };
+        let call = with_fields(call, &fields);
         let started = self.machine.apply(call, now);
         if let Some(method) = cached
             && let Ok(Applied::Started(call)) = started
@@ -281,15 +278,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         if ended.input_rounds > 0 {
             pending.take_input();
         }
-        if is_task && pending.is_abandoned() {
-            if let Ok(created) = &ended.outcome {
-                self.cancel_unwanted(created, now);
-            }
-            let cancel = ClientCommand::Cancel { call: ended.call, reason: "" };
-            let _cancelled = self.machine.apply(cancel, now);
-        }
         // The entry stays for the progress notifications of the task.
-        if !is_task || pending.is_abandoned() {
+        if !is_task {
             self.calls[ended.call.slot() as usize] = None;
         }
         let outcome = match ended.outcome {
@@ -300,19 +290,36 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Err(failure) => Err(ClientError::Failed(failure.into_owned())),
         };
         pending.end(outcome);
+        if is_task && pending.is_abandoned() {
+            self.drop_task(&pending, now);
+        }
     }
 
-    /// Cancels a task whose caller went away before the task had an id.
+    /// Ends what is left of a call that has ended and that its caller dropped: the entry that
+    /// receives the progress of its task, and the task, if the application has no handle to it.
     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
-    fn cancel_unwanted(&mut self, created: &RawJson<'_>, now: Instant) {
-        let Some(task) = created.get("task") else { return };
-        let Some(name) = task.get("taskId") else { return };
-        let params = alloc::format!(r#"{{"taskId":{}}}"#, name.as_str());
-        let method = MethodName::Known(Method::TasksCancel);
-        // A server without `tasks/cancel` lets the task expire.
-        let params = &Verbatim(&RawJson::trusted(&params));
-        let options = &CallOptions::default();
-        let _sent = self.machine.apply(ClientCommand::Call { method, params, options }, now);
+    // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]
+    fn drop_task(&mut self, pending: &Pending, now: Instant) {
+        if let Some(handle) = pending.handle()
+            && self.pending(handle).is_some()
+        {
+            self.calls[handle.slot() as usize] = None;
+            pending.forget_progress();
+            let cancel = ClientCommand::Cancel { call: handle, reason: "" };
+            let _cancelled = self.machine.apply(cancel, now);
+        }
+        if let Some(id) = pending.take_unclaimed_task(self.shared.follows_tasks) {
+            let params = RawJson::trusted_string(alloc::format!(r#"{{"taskId":{id}}}"#));
+            let (method, params) = (MethodName::Known(Method::TasksCancel), &Verbatim(&params));
+            let options = &CallOptions::default();
+            let call = ClientCommand::Call { method, params, options };
+            #[cfg(feature = "http")]
+            let fields = pending.fields();
+            #[cfg(feature = "http")]
+            let call = with_fields(call, &fields);
+            // A server without `tasks/cancel` lets the task expire.
+            let _sent = self.machine.apply(call, now);
+        }
     }
 
     fn opened(&mut self, now: Instant) {
@@ -414,12 +421,10 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 self.withdraw(
                     |asked| matches!(asked, Asked::Task(known) if Arc::ptr_eq(known, &pending)),
                 );
+                if pending.has_ended() {
+                    self.drop_task(&pending, now);
+                }
                 if let Some(handle) = pending.handle() {
-                    if pending.has_ended() && self.pending(handle).is_some() {
-                        // The call has become a task whose progress is no longer needed.
-                        self.calls[handle.slot() as usize] = None;
-                        pending.forget_progress();
-                    }
                     let cancel = ClientCommand::Cancel { call: handle, reason };
                     let _cancelled = self.machine.apply(cancel, now);
                     // The freed slot may serve a queued call.
@@ -449,6 +454,17 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 let _closed = self.machine.apply(ClientCommand::Close, now);
             }
         }
+    }
+}
+
+/// Adds header fields to a call.
+#[cfg(feature = "http")]
+fn with_fields<'a>(call: ClientCommand<'a>, fields: &'a HeaderFields) -> ClientCommand<'a> {
+    match call {
+        ClientCommand::Call { method, params, options } if !fields.is_empty() => {
+            ClientCommand::CallWithFields { method, params, options, fields }
+        }
+        call => call,
     }
 }
 

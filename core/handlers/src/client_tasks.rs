@@ -183,6 +183,7 @@ impl Future for TaskFuture {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let created = core::task::ready!(Pin::new(&mut self.call).poll(cx))?;
         let progress = self.call.pending();
+        progress.claim_task();
         let (client, created) = (self.client.clone(), Some(created));
         let name = created.as_ref().map(|it| it.task.task_id.clone()).unwrap_or_default();
         Poll::Ready(Ok(ClientTask {
@@ -193,6 +194,17 @@ impl Future for TaskFuture {
             #[cfg(feature = "http")]
             fields: self.fields.clone(),
         }))
+    }
+}
+
+impl Drop for TaskFuture {
+    // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
+    fn drop(&mut self) {
+        // Middleware may have read the answer and still be running.
+        let pending = self.call.pending();
+        if pending.has_unclaimed_task() {
+            self.client.let_go(pending);
+        }
     }
 }
 

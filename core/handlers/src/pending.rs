@@ -44,6 +44,9 @@ struct Inner {
     text: String,
     /// Whether the call has an outcome, taken or not.
     ended: bool,
+    /// The id of the task that a call asked for, as JSON text, until the application has a handle
+    /// to the task.
+    unclaimed_task: Option<Box<str>>,
     /// Whether the server asked for input before the result.
     took_input: bool,
     /// Whether the caller dropped the call: if it was not sent yet, it is not sent.
@@ -91,6 +94,7 @@ impl Pending {
                 outcome: None,
                 text: String::new(),
                 ended: false,
+                unclaimed_task: None,
                 took_input: false,
                 abandoned: false,
                 accepted: false,
@@ -145,16 +149,23 @@ impl Pending {
         self.inner.lock(|inner| core::mem::take(&mut inner.text))
     }
 
-    /// Returns the header fields of a subscription, which may be renewed.
+    /// Returns the header fields of a subscription, which may be renewed, or of a task.
     #[cfg(feature = "http")]
     pub(super) fn fields(&self) -> HeaderFields {
         self.inner.lock(|inner| inner.fields.clone())
     }
 
-    /// Takes the header fields of the call.
+    /// Takes the header fields of the call, or copies them if the requests about its task need them
+    /// as well.
     #[cfg(feature = "http")]
-    pub(super) fn take_fields(&self) -> HeaderFields {
-        self.inner.lock(|inner| core::mem::take(&mut inner.fields))
+    pub(super) fn fields_to_send(&self, follows_tasks: bool) -> HeaderFields {
+        self.inner.lock(|inner| {
+            if follows_tasks || inner.options.wants_task() {
+                inner.fields.clone()
+            } else {
+                core::mem::take(&mut inner.fields)
+            }
+        })
     }
 
     pub(super) fn cache_mode(&self) -> CacheMode {
@@ -246,6 +257,9 @@ impl Pending {
             let lasts = inner.options.wants_task() && outcome.is_ok();
             if !inner.ended {
                 inner.ended = true;
+                if let (true, Ok(created)) = (lasts, &outcome) {
+                    inner.unclaimed_task = task_id(created.get("task").as_ref());
+                }
                 inner.outcome = Some(outcome.map(|result| {
                     inner.text.clear();
                     inner.text.push_str(result.as_str());
@@ -270,6 +284,35 @@ impl Pending {
         self.inner.lock(|inner| inner.ended)
     }
 
+    /// Whether the call has created a task to which the application has no handle yet.
+    pub(super) fn has_unclaimed_task(&self) -> bool {
+        self.inner.lock(|inner| inner.unclaimed_task.is_some())
+    }
+
+    /// Records that the application has a handle to the task, so the end of the call does not
+    /// cancel it.
+    pub(super) fn claim_task(&self) {
+        let claimed = self.inner.lock(|inner| inner.unclaimed_task.take());
+        drop(claimed);
+    }
+
+    /// Takes the id, as JSON text, of a task that the call has created and that nobody uses, if
+    /// there is one. `follows_tasks` says whether the result may be a task of the extension.
+    pub(super) fn take_unclaimed_task(&self, follows_tasks: bool) -> Option<Box<str>> {
+        self.inner.lock(|inner| {
+            if let Some(id) = inner.unclaimed_task.take() {
+                return Some(id);
+            }
+            if !follows_tasks || !matches!(inner.outcome, Some(Ok(()))) {
+                return None;
+            }
+            inner.outcome = None;
+            let result = RawJson::trusted(&inner.text);
+            let is_task = result.get("resultType").is_some_and(|it| it.as_str() == r#""task""#);
+            if is_task { task_id(Some(&result)) } else { None }
+        })
+    }
+
     /// Drops the progress callback.
     pub(super) fn forget_progress(&self) {
         let callback = self.inner.lock(|inner| inner.on_progress.take());
@@ -281,11 +324,14 @@ impl Pending {
     }
 
     /// Records that the caller dropped the call. The driver must be told if it has accepted the
-    /// call; a call that has ended may be reused.
-    fn abandon(&self) -> Abandoned {
+    /// call, unless the call has ended; then it may be reused. A result that was not read may be a
+    /// task, which the driver cancels. `follows_tasks` says whether any result may be one.
+    fn abandon(&self, follows_tasks: bool) -> Abandoned {
         self.inner.lock(|inner| {
             inner.abandoned = true;
-            match (inner.ended, inner.accepted) {
+            let may_be_task = follows_tasks || inner.unclaimed_task.is_some();
+            let is_unread = may_be_task && matches!(inner.outcome, Some(Ok(())));
+            match (inner.ended && !is_unread, inner.accepted) {
                 (true, _) => Abandoned::Ended,
                 (false, true) => Abandoned::UnderWay,
                 // The driver will find it abandoned.
@@ -333,6 +379,11 @@ impl Inner {
         self.arrived_bytes -= weight(&notification);
         Some(notification)
     }
+}
+
+/// Returns the id of a task, as JSON text.
+fn task_id(task: Option<&RawJson<'_>>) -> Option<Box<str>> {
+    Some(task?.get("taskId")?.as_str().into())
 }
 
 /// Returns the size of a queued notification.
@@ -412,7 +463,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        if self.pending.abandon() == Abandoned::UnderWay {
+        if self.pending.abandon(false) == Abandoned::UnderWay {
             let pending = Arc::clone(&self.pending);
             self.client.send(Command::Cancel { pending, reason: "no longer interested" });
         }

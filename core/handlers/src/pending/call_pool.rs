@@ -66,7 +66,7 @@ mod tests {
         let second = pool.take();
         assert_eq!(Arc::as_ptr(&second), address);
         assert_eq!(second.begin().unwrap().1, "");
-        assert_eq!(second.abandon(), Abandoned::UnderWay, "it has not ended");
+        assert_eq!(second.abandon(false), Abandoned::UnderWay, "it has not ended");
     }
 
     #[test]

@@ -229,12 +229,6 @@ impl<T> ClientCall<T> {
     /// Sends the call.
     #[inline]
     pub(crate) fn send(self) -> CallFuture<T> {
-        #[cfg(feature = "http")]
-        let task_fields = if self.client.shared().follows_tasks {
-            self.fields.clone()
-        } else {
-            HeaderFields::new()
-        };
         let Self { client, method, pending, written, options, cache_mode, on_progress, .. } = self;
         // Here, because the driver runs in another context.
         #[cfg(feature = "observer")]
@@ -255,13 +249,7 @@ impl<T> ClientCall<T> {
             Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
             Err(error) => pending.end(Err(error)),
         }
-        #[cfg_attr(not(feature = "http"), expect(unused_mut, reason = "only HTTP has fields"))]
-        let mut call = CallFuture::new(client, pending);
-        #[cfg(feature = "http")]
-        {
-            call.task_fields = task_fields;
-        }
-        call
+        CallFuture::new(client, pending)
     }
 }
 
@@ -277,9 +265,6 @@ pub struct CallFuture<T> {
     followed: Option<FollowedTask>,
     /// Whether the server asked for input before the result, since 2026-07-28.
     took_input: bool,
-    /// The header fields of requests about that task.
-    #[cfg(feature = "http")]
-    task_fields: HeaderFields,
     result: PhantomData<fn() -> T>,
 }
 
@@ -291,8 +276,6 @@ impl<T> CallFuture<T> {
             layered: None,
             followed: None,
             took_input: false,
-            #[cfg(feature = "http")]
-            task_fields: HeaderFields::new(),
             result: PhantomData,
         }
     }
@@ -331,7 +314,7 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
             let result = RawJson::trusted(&text);
             if self.client.shared().follows_tasks {
                 #[cfg(feature = "http")]
-                let fields = &self.task_fields;
+                let fields = &self.pending.fields();
                 #[cfg(not(feature = "http"))]
                 let fields = &();
                 self.followed = FollowedTask::from_result(&self.client, &result, fields);
@@ -347,7 +330,7 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
 
 impl<T> Drop for CallFuture<T> {
     fn drop(&mut self) {
-        match self.pending.abandon() {
+        match self.pending.abandon(self.client.shared().follows_tasks) {
             Abandoned::Waiting => {}
             Abandoned::UnderWay => {
                 let pending = Arc::clone(&self.pending);

@@ -22,6 +22,7 @@ mod connection;
 mod connections;
 #[cfg(feature = "protection")]
 mod debug_output;
+mod dropped_futures;
 #[cfg(feature = "protection")]
 mod duplicate_members;
 #[cfg(feature = "protection")]
