@@ -2,15 +2,17 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::private_file::{self, ReadError, private};
 
-/// Pause between attempts: about the duration of a write.
-const PAUSE: Duration = Duration::from_millis(5);
-/// Attempts to take the lock. 400, in two seconds: a write takes milliseconds, so a longer holder
-/// is stuck, and waiting blocks a thread.
-const TRIES: u32 = 400;
+/// How long to wait for another process that writes. Two seconds: a write takes milliseconds, so a
+/// longer holder is stuck, and waiting blocks a thread.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The first pause between attempts: about the duration of a write.
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+/// The longest pause between attempts: an exchange with a server takes about as long.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// Exclusive access to a file until it is dropped. It is released when the process ends.
 #[derive(Debug)]
@@ -19,14 +21,31 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock on the file at `path`. The lock file is not removed: otherwise two
-    /// processes could each hold a file of that name.
+    /// Waits for the lock on the file at `path`, which others hold while they write.
     pub(crate) fn acquire(path: &Path) -> Result<Self, ReadError> {
-        for _ in 0..TRIES {
-            match try_lock(path)? {
-                Some(file) => return Ok(Self { _file: file }),
-                None => thread::sleep(PAUSE),
+        Self::acquire_within(path, WRITE_TIMEOUT, || true)
+    }
+
+    /// Waits for the lock on the file at `path`, as long as `waits` returns true and at most for
+    /// `patience`. The lock file is not removed: otherwise two processes could each hold a file of
+    /// that name.
+    pub(crate) fn acquire_within(
+        path: &Path,
+        patience: Duration,
+        waits: impl Fn() -> bool,
+    ) -> Result<Self, ReadError> {
+        let until = Instant::now() + patience;
+        let mut pause = PAUSE_MIN;
+        loop {
+            if let Some(file) = try_lock(path)? {
+                return Ok(Self { _file: file });
             }
+            if !waits() || Instant::now() >= until {
+                break;
+            }
+            thread::sleep(pause);
+            // The pause grows with the time that has passed.
+            pause = (pause + pause / 16).min(PAUSE_MAX);
         }
         let reason = "another process has held the lock for too long";
         Err(io::Error::new(io::ErrorKind::TimedOut, reason).into())

@@ -264,7 +264,7 @@ mod token_handler;
 
 pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
 #[cfg(feature = "auth")]
-pub use authorization::{Authorization, CredentialStore, MemoryStore};
+pub use authorization::{Authorization, CredentialLock, CredentialStore, MemoryStore};
 pub use blocking::blocking;
 pub use catalog_edit::CatalogEdit;
 #[cfg(feature = "client")]

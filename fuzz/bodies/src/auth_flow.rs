@@ -63,7 +63,9 @@ fn run(options: AuthorizationOptions, body: &[u8]) {
 fn act(auth: &mut AuthorizationClient, action: AuthorizationAction) {
     let now = Instant::ZERO;
     match action {
-        AuthorizationAction::Load(id, _) => auth.handle_loaded(id, Ok(None), now),
+        AuthorizationAction::Load(id, _) | AuthorizationAction::Lock(id, _) => {
+            auth.handle_loaded(id, Ok(None), now)
+        }
         AuthorizationAction::Authorize(request) => {
             assert!(is_visible(&request.url), "{:?} for a browser", request.url);
             auth.handle_redirect(request.id, Err(ActionFailure::Declined), now);
@@ -73,6 +75,7 @@ fn act(auth: &mut AuthorizationClient, action: AuthorizationAction) {
         }
         AuthorizationAction::Save(..)
         | AuthorizationAction::Remove(_)
+        | AuthorizationAction::Unlock(_)
         | AuthorizationAction::Withdraw(_) => {}
     }
 }

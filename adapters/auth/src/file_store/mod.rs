@@ -7,8 +7,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use mcp_sansio_handlers::CredentialStore;
+use mcp_sansio_handlers::{CredentialLock, CredentialStore};
 use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 
 use crate::lock::Lock;
@@ -34,9 +35,14 @@ pub use error::FileStoreError;
 /// in a folder owned by that user or root that no other user can write to: otherwise
 /// [`FileStoreError::Untrusted`]. The parents of the folder are not checked.
 ///
+/// While a client renews a token, it holds another lock: one of 16 files next to the file, chosen by
+/// the key, with names that end in `.lock`, too. Processes renew a token one at a time, and read the
+/// one that another process has got.
+///
 /// [`load`](Self::load), [`save`](Self::save) and [`remove`](Self::remove) block: for disk access,
 /// and for at most two seconds while another process writes. As a [`CredentialStore`] it does not
-/// block: each call runs on its own thread, or on the [`spawner`](Self::spawner).
+/// block: each call runs on its own thread, or on the [`spawner`](Self::spawner). A call that waits
+/// for another process to renew a token occupies its thread for at most 50 seconds.
 ///
 /// ```
 /// use mcp_sansio_auth::FileStore;
@@ -103,7 +109,7 @@ impl FileStore {
     pub fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, FileStoreError> {
         let document = match self.read() {
             // Only the holder of the lock may move the file aside.
-            Err(FileStoreError::Damaged { .. }) => self.read_or_move_aside(&self.lock()?),
+            Err(FileStoreError::Damaged { .. }) => self.read_or_move_aside(&self.lock_file()?),
             read => read,
         };
         Ok(document?.get(&name(key)?).map(Credential::new))
@@ -129,9 +135,23 @@ impl FileStore {
         self.change(|document| document.remove(&name))
     }
 
+    /// Waits for the lock that clients hold while they renew the token under this key, as long as
+    /// `waits` returns true.
+    fn lock_key(
+        &self,
+        key: &CredentialKey,
+        waits: impl Fn() -> bool,
+    ) -> Result<CredentialLock, FileStoreError> {
+        let bucket = bucket(&name(key)?);
+        let path = sibling(&self.path, &format!(".renewal-{bucket:x}.lock"));
+        let lock =
+            self.lock_at(&path, |path| Lock::acquire_within(path, RENEWAL_TIMEOUT, waits))?;
+        Ok(CredentialLock::new(lock))
+    }
+
     /// Changes the file, unless `change` returns false.
     fn change(&self, change: impl FnOnce(&mut Document) -> bool) -> Result<(), FileStoreError> {
-        let lock = self.lock()?;
+        let lock = self.lock_file()?;
         let mut document = self.read_or_move_aside(&lock)?;
         if change(&mut document) {
             private_file::replace(&self.path, &document.write())
@@ -140,16 +160,23 @@ impl FileStore {
         Ok(())
     }
 
-    fn lock(&self) -> Result<Lock, FileStoreError> {
+    fn lock_file(&self) -> Result<Lock, FileStoreError> {
+        self.lock_at(&sibling(&self.path, ".lock"), Lock::acquire)
+    }
+
+    fn lock_at(
+        &self,
+        path: &Path,
+        acquire: impl FnOnce(&Path) -> Result<Lock, ReadError>,
+    ) -> Result<Lock, FileStoreError> {
         private_file::create_parent(&self.path)
             .map_err(|error| FileStoreError::system(&self.path, error))?;
         private_file::check_parent(&self.path)
             .map_err(|why| FileStoreError::from_read_error(&self.path, why))?;
-        let path = sibling(&self.path, ".lock");
-        Lock::acquire(&path).map_err(|why| match why {
+        acquire(path).map_err(|why| match why {
             // The error refers to the file, since callers do not know the lock.
             ReadError::System(error) => FileStoreError::system(&self.path, error),
-            why => FileStoreError::from_read_error(&path, why),
+            why => FileStoreError::from_read_error(path, why),
         })
     }
 
@@ -215,6 +242,17 @@ impl CredentialStore for FileStore {
         let key = key.clone();
         let _removed = self.run(move |store| store.remove(&key)).await;
     }
+
+    async fn lock(&self, key: &CredentialKey) -> Result<CredentialLock, ActionFailure> {
+        let key = key.clone();
+        // The thread stops to wait when this future is dropped.
+        let waiting = Arc::new(());
+        let waits = Arc::downgrade(&waiting);
+        let work = move |store: &Self| store.lock_key(&key, || waits.strong_count() > 0);
+        let locked = self.run(work).await;
+        drop(waiting);
+        locked.map_err(|error| ActionFailure::Failed(error.to_string()))
+    }
 }
 
 impl fmt::Debug for FileStore {
@@ -225,6 +263,20 @@ impl fmt::Debug for FileStore {
 
 /// Damaged files that are kept. 16: with more, something else is wrong and needs attention.
 const ASIDE_MAX: usize = 16;
+
+/// How long to wait for another process that renews a token. 50 seconds: longer than an exchange of
+/// 30 seconds, and shorter than the minute for which a client waits.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(50);
+/// The number of locks for renewals. 16: few files, and tokens rarely share one.
+const RENEWAL_LOCKS: u32 = 16;
+
+/// Returns which of the locks for renewals is that of a key: the same in every process (FNV-1a).
+fn bucket(name: &str) -> u32 {
+    let hash = name
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash % RENEWAL_LOCKS
+}
 
 /// Returns the name of a key in the file.
 fn name(key: &CredentialKey) -> Result<String, FileStoreError> {

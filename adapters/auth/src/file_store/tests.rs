@@ -93,7 +93,7 @@ fn a_path_that_is_not_a_regular_file_is_refused() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let reader = store.clone();
     thread::spawn(move || sender.send(reader.load(&tokens("a")).map(drop)));
-    let loaded = receiver.recv_timeout(std::time::Duration::from_secs(10)).expect("no wait");
+    let loaded = receiver.recv_timeout(Duration::from_secs(10)).expect("no wait");
     assert!(matches!(loaded, Err(FileStoreError::System { .. })), "{loaded:?}");
     assert!(store.path().exists());
 }
@@ -246,6 +246,65 @@ fn waiting_for_the_lock_does_not_block_other_tasks() {
     }
     assert_eq!(*reports.lock().expect("a list"), [""; 0]);
     assert_eq!(kept(&store, &key).as_deref(), Some("secret"));
+}
+
+/// Polls a future on this thread until it is ready.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    let waker = Arc::new(Unpark(thread::current())).into();
+    loop {
+        match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            std::task::Poll::Ready(output) => return output,
+            std::task::Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_renewal_waits_for_that_of_another_process_while_others_read_and_save() {
+    let folder = Folder::new("renewal");
+    let (store, key) = (store(&folder), tokens("https://r.example/mcp"));
+    let held = wait(CredentialStore::lock(&store, &key)).unwrap();
+    // Another process, or another store in this one: locks belong to open files.
+    let other = FileStore::new(store.path());
+    let (renewing, waiting) = (other.clone(), key.clone());
+    let renewal = thread::spawn(move || {
+        let _lock = wait(CredentialStore::lock(&renewing, &waiting)).unwrap();
+        kept(&renewing, &waiting)
+    });
+    other.save(&key, &Credential::new("two")).unwrap();
+    assert_eq!(kept(&store, &key).as_deref(), Some("two"));
+    assert!(other.lock_key(&key, || false).is_err());
+    store.save(&key, &Credential::new("three")).unwrap();
+    drop(held);
+    assert_eq!(renewal.join().unwrap().as_deref(), Some("three"));
+    // Most other credentials have a lock of their own, in a bounded number of files.
+    let buckets: std::collections::BTreeSet<_> =
+        (0..500).map(|it| bucket(&name(&tokens(&it.to_string())).unwrap())).collect();
+    assert_eq!(buckets, (0..RENEWAL_LOCKS).collect());
+}
+
+#[test]
+fn a_thread_stops_waiting_when_its_renewal_is_cancelled() {
+    use std::task::{Context, Waker};
+
+    let folder = Folder::new("cancelled");
+    let (done, ended) = std::sync::mpsc::channel();
+    let store = store(&folder).spawner(move |job| {
+        let done = done.clone();
+        thread::spawn(move || {
+            job();
+            let _ = done.send(());
+        });
+    });
+    let key = tokens("a");
+    let _held = store.lock_key(&key, || true).unwrap();
+    {
+        let mut lock = std::pin::pin!(CredentialStore::lock(&store, &key));
+        assert!(lock.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    // Long before the timeout.
+    ended.recv_timeout(RENEWAL_TIMEOUT / 5).unwrap();
 }
 
 #[test]

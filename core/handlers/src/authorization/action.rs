@@ -6,6 +6,8 @@ use mcp_sansio_oauth::client::{
     ActionFailure, AssertionRequest, AuthorizationRequest, Credential, SigningRequest,
 };
 
+use super::lock::CredentialLock;
+
 /// The result of an action that the application or its store performed.
 #[allow(unnameable_types, reason = "passed on inside of this crate only")]
 pub enum ActionOutput {
@@ -17,6 +19,8 @@ pub enum ActionOutput {
     Assertion(Result<String, ActionFailure>),
     /// The stored credential, if the store has one.
     Loaded(Result<Option<Credential>, ActionFailure>),
+    /// The stored credential, if the store has one, and its lock.
+    Locked(CredentialLock, Result<Option<Credential>, ActionFailure>),
     /// A credential was saved or removed.
     Stored,
 }

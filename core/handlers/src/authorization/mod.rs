@@ -3,6 +3,8 @@
 mod action;
 mod function;
 mod handle;
+mod lock;
+mod memory_store;
 mod state;
 mod store;
 mod tasks;
@@ -20,8 +22,10 @@ use super::threading::{Local, ThreadSafe, Threading};
 
 pub(super) use action::ActionOutput;
 pub use function::AuthorizationFunction;
+pub use lock::CredentialLock;
+pub use memory_store::MemoryStore;
 pub(super) use state::AuthorizationState;
-pub use store::{CredentialStore, MemoryStore};
+pub use store::CredentialStore;
 
 /// How a host gets tokens for servers that require one, with the functions that only the
 /// application can perform.
@@ -61,10 +65,10 @@ pub use store::{CredentialStore, MemoryStore};
 ///
 /// # Connections
 /// Clones share one [store](Self::store), and so do the connections of a host and its clones: a
-/// later connection finds the tokens of earlier ones. Connections that are open at the same time do
-/// not coordinate: each requests a token when it is refused, and renews its own. If the
-/// authorization server allows one use per refresh token, the second connection has to ask the user
-/// again, so prefer one connection per server.
+/// later connection finds the tokens of earlier ones. Connections that are open at the same time, in
+/// one process or in several, renew a token one at a time, if the store can
+/// [lock](CredentialStore::lock) it, and use the token that another one has got. Each asks its user
+/// to sign in on its own, so prefer one connection per server.
 pub struct Authorization<K: Threading = ThreadSafe> {
     options: AuthorizationOptions,
     functions: Functions<K>,

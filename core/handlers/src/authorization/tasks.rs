@@ -19,6 +19,7 @@ use crate::shares::{Cost, MailboxLimits, Metered};
 use crate::threading::Threading;
 
 use super::action::ActionOutput;
+use super::lock::CredentialLock;
 use super::{Functions, store};
 
 /// How often a function is called for one action while its redirects answer other requests. The
@@ -38,6 +39,8 @@ pub(super) struct Tasks<K: Threading> {
     store_queue: VecDeque<StoreOperation>,
     /// Whether an operation of the store is running.
     storing: bool,
+    /// The lock that the client holds.
+    lock: Option<(ActionId, CredentialLock)>,
 }
 
 /// A command type without values: the mailbox of the driver is used for wake-ups only.
@@ -59,12 +62,15 @@ enum PendingAction {
     Signature(ActionId),
     Assertion(ActionId),
     Credential(ActionId),
+    Lock(ActionId),
     /// A save or removal, whose result is not needed.
     Write,
 }
 
 enum StoreOperation {
     Load(ActionId, CredentialKey),
+    Lock(ActionId, CredentialKey),
+    Unlock(ActionId),
     Save(CredentialKey, Credential),
     Remove(CredentialKey),
 }
@@ -73,7 +79,7 @@ impl StoreOperation {
     /// The key that the operation saves or removes.
     const fn written(&self) -> Option<&CredentialKey> {
         match self {
-            Self::Load(..) => None,
+            Self::Load(..) | Self::Lock(..) | Self::Unlock(_) => None,
             Self::Save(key, _) | Self::Remove(key) => Some(key),
         }
     }
@@ -90,6 +96,7 @@ impl<K: Threading> Tasks<K> {
             pending: Slab::new(),
             store_queue: VecDeque::new(),
             storing: false,
+            lock: None,
         }
     }
 
@@ -126,6 +133,12 @@ impl<K: Threading> Tasks<K> {
             },
             AuthorizationAction::Load(id, key) => {
                 self.enqueue(StoreOperation::Load(id, key), client, now)
+            }
+            AuthorizationAction::Lock(id, key) => {
+                self.enqueue(StoreOperation::Lock(id, key), client, now)
+            }
+            AuthorizationAction::Unlock(id) => {
+                self.enqueue(StoreOperation::Unlock(id), client, now);
             }
             AuthorizationAction::Save(key, credential) => {
                 self.enqueue(StoreOperation::Save(key, credential), client, now);
@@ -190,7 +203,7 @@ impl<K: Threading> Tasks<K> {
             }
             PendingAction::Signature(id) => client.handle_signature(id, Err(failure()), now),
             PendingAction::Assertion(id) => client.handle_assertion(id, Err(failure()), now),
-            PendingAction::Credential(id) => {
+            PendingAction::Credential(id) | PendingAction::Lock(id) => {
                 client.handle_loaded(id, Err(failure()), now);
                 self.store_next(client, now);
             }
@@ -239,6 +252,11 @@ impl<K: Threading> Tasks<K> {
                 client.handle_loaded(id, credential, now);
                 self.store_next(client, now);
             }
+            (PendingAction::Lock(id), ActionOutput::Locked(lock, credential)) => {
+                self.lock = credential.is_ok().then_some((id, lock));
+                client.handle_loaded(id, credential, now);
+                self.store_next(client, now);
+            }
             (PendingAction::Write, _) => self.store_next(client, now),
             _ => debug_assert!(false, "an answer matches its action"),
         }
@@ -269,18 +287,24 @@ impl<K: Threading> Tasks<K> {
 
     /// Cancels an action whose answer is no longer needed.
     fn withdraw(&mut self, id: ActionId, client: &mut AuthorizationClient, now: Instant) {
-        self.store_queue
-            .retain(|next| !matches!(next, StoreOperation::Load(other, _) if *other == id));
+        self.store_queue.retain(|next| match next {
+            StoreOperation::Load(other, _) | StoreOperation::Lock(other, _) => *other != id,
+            _ => true,
+        });
+        self.lock.take_if(|(held, _)| *held == id);
         let is = |asked: &PendingAction| match asked {
             PendingAction::Redirect { request, .. } => request.id == id,
             PendingAction::Signature(other)
             | PendingAction::Assertion(other)
-            | PendingAction::Credential(other) => *other == id,
+            | PendingAction::Credential(other)
+            | PendingAction::Lock(other) => *other == id,
             PendingAction::Write => false,
         };
         let Some(place) = self.pending.find_from(0, is) else { return };
         self.running.cancel(place.slot);
-        if let Some(PendingAction::Credential(_)) = self.pending.remove(place) {
+        if let Some(PendingAction::Credential(_) | PendingAction::Lock(_)) =
+            self.pending.remove(place)
+        {
             self.store_next(client, now);
         }
     }
@@ -289,10 +313,16 @@ impl<K: Threading> Tasks<K> {
 
     fn enqueue(&mut self, next: StoreOperation, client: &mut AuthorizationClient, now: Instant) {
         // This write replaces the queued writes under the same key, unless one of them is read
-        // first. So the queue of a store that does not answer is bounded by the number of keys.
-        let reads = self.store_queue.iter().any(|other| matches!(other, StoreOperation::Load(..)));
-        if let Some(key) = next.written().filter(|_| !reads) {
-            self.store_queue.retain(|other| other.written() != Some(key));
+        // first, or another client may read it after an unlock. So the queue of a store that does
+        // not answer is bounded by the number of keys: a load is withdrawn in time, and only one
+        // lock is held.
+        if let Some(key) = next.written() {
+            let last = self.store_queue.iter().rposition(|other| other.written().is_none());
+            let mut at = 0;
+            self.store_queue.retain(|other| {
+                at += 1;
+                last.is_some_and(|last| at <= last + 1) || other.written() != Some(key)
+            });
         }
         self.store_queue.push_back(next);
         if !self.storing {
@@ -302,11 +332,21 @@ impl<K: Threading> Tasks<K> {
 
     fn store_next(&mut self, client: &mut AuthorizationClient, now: Instant) {
         self.storing = false;
-        let Some(next) = self.store_queue.pop_front() else { return };
+        let next = loop {
+            match self.store_queue.pop_front() {
+                Some(StoreOperation::Unlock(id)) => {
+                    self.lock.take_if(|(held, _)| *held == id);
+                }
+                Some(next) => break next,
+                None => return,
+            }
+        };
         self.storing = true;
         // The store starts to work when its future is polled.
         let (asked, task) = match next {
             StoreOperation::Load(id, key) => (PendingAction::Credential(id), self.store.load(key)),
+            StoreOperation::Lock(id, key) => (PendingAction::Lock(id), self.store.lock(key)),
+            StoreOperation::Unlock(_) => return,
             StoreOperation::Save(key, credential) => {
                 (PendingAction::Write, self.store.save(key, credential))
             }
@@ -317,7 +357,7 @@ impl<K: Threading> Tasks<K> {
 
     /// Whether a save or removal is outstanding.
     pub(super) fn is_keeping(&self) -> bool {
-        let waits = self.store_queue.iter().any(|next| !matches!(next, StoreOperation::Load(..)));
+        let waits = self.store_queue.iter().any(|next| next.written().is_some());
         waits || self.pending.find_from(0, |asked| matches!(asked, PendingAction::Write)).is_some()
     }
 
@@ -327,6 +367,7 @@ impl<K: Threading> Tasks<K> {
         self.pending = Slab::new();
         self.store_queue.clear();
         self.storing = false;
+        self.lock = None;
     }
 }
 

@@ -79,8 +79,14 @@ pub(crate) struct Guarded<K: Threading = mcp_sansio_handlers::ThreadSafe> {
     pub(crate) log: Vec<String>,
     /// Whether `initialize` or `server/discover` needs a token, too.
     guards_opening: bool,
+    /// The answer of the token endpoint; `None` if it does not answer yet.
+    pub(crate) token: Option<String>,
+    /// The token request that was not answered yet.
+    unanswered: Option<ExchangeId>,
     wakeups: Arc<CountingWaker>,
 }
+
+const TOKEN: &str = r#"{"access_token":"t1","token_type":"Bearer","expires_in":3600}"#;
 
 #[derive(Default)]
 struct CountingWaker(AtomicUsize);
@@ -101,6 +107,8 @@ impl<K: Threading> Guarded<K> {
             now: Instant::ZERO,
             log: Vec::new(),
             guards_opening: true,
+            token: Some(TOKEN.to_owned()),
+            unanswered: None,
             wakeups: Arc::default(),
         };
         (client, it)
@@ -200,11 +208,7 @@ impl<K: Threading> Guarded<K> {
             "as.example/.well-known/oauth-authorization-server" => {
                 (200, false, METADATA.to_owned())
             }
-            "as.example/token" => (
-                200,
-                false,
-                r#"{"access_token":"t1","token_type":"Bearer","expires_in":3600}"#.to_owned(),
-            ),
+            "as.example/token" => (200, false, self.token.clone().unwrap_or_default()),
             _ => (404, false, String::new()),
         };
         let message = RawJson::parse(&body).ok();
@@ -212,19 +216,31 @@ impl<K: Threading> Guarded<K> {
         let message = message.unwrap_or_default();
         let carried = if message.is_empty() { body } else { message };
         self.log.push(format!("{} {place} {carried} {status}", request.method));
+        if place == "as.example/token" && self.token.is_none() {
+            self.unanswered = Some(request.exchange);
+            return;
+        }
         self.respond(request.exchange, status, challenge, &answer);
     }
 
     fn answer_message(&self, request: &OutgoingRequest, body: &str) -> (u16, bool, String) {
         let token = request.fields().find(|(name, _)| *name == "authorization");
         let opens = body.contains("server/discover");
-        if token.map(|(_, value)| value) != Some("Bearer t1") && (!opens || self.guards_opening) {
+        let accepted = token.is_some_and(|(_, value)| value.starts_with("Bearer t"));
+        if !accepted && (!opens || self.guards_opening) {
             return (401, true, String::new());
         }
         let message = RawJson::parse(body).unwrap();
         let id = message.get("id").unwrap();
         let result = if opens { DISCOVERED } else { SUNNY };
         (200, false, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+    }
+
+    /// Answers the token request that waits for it.
+    pub(crate) fn answer_token(&mut self, answer: &str) {
+        let exchange = self.unanswered.take().expect("a token request");
+        self.respond(exchange, 200, false, answer);
+        self.pump();
     }
 
     fn respond(&mut self, exchange: ExchangeId, status: u16, challenge: bool, body: &str) {

@@ -19,11 +19,20 @@ pub enum AuthorizationAction {
     /// Load the stored credential: [`AuthorizationClient::handle_loaded`](super::AuthorizationClient::handle_loaded). Read it
     /// again each time: another process of the application may have saved a newer one.
     Load(ActionId, CredentialKey),
+    /// Lock the stored credential, then load it: wait until no other process or connection holds the
+    /// lock, and answer with
+    /// [`AuthorizationClient::handle_loaded`](super::AuthorizationClient::handle_loaded). The lock is
+    /// held until [`Unlock`](Self::Unlock) or [`Withdraw`](Self::Withdraw) with this id; after an
+    /// error it is not held. Loads and saves do not need it. If this client alone uses the store,
+    /// perform it like [`Load`](Self::Load).
+    Lock(ActionId, CredentialKey),
+    /// Release the lock of this action, after the earlier saves are done.
+    Unlock(ActionId),
     /// Save a credential in a safe place, replacing the previous one.
     Save(CredentialKey, Credential),
     /// Remove a stored credential, which is no longer valid.
     Remove(CredentialKey),
-    /// Cancel an action whose answer is no longer needed.
+    /// Cancel an action whose answer is no longer needed. A [`Lock`](Self::Lock) is released.
     Withdraw(ActionId),
 }
 

@@ -40,8 +40,8 @@ impl AuthorizationAction {
             Self::Authorize(request) => Some(request.id),
             Self::Sign(request) => Some(request.id),
             Self::Assert(request) => Some(request.id),
-            Self::Load(id, _) => Some(*id),
-            Self::Save(..) | Self::Remove(_) | Self::Withdraw(_) => None,
+            Self::Load(id, _) | Self::Lock(id, _) => Some(*id),
+            Self::Save(..) | Self::Remove(_) | Self::Unlock(_) | Self::Withdraw(_) => None,
         }
     }
 }

@@ -81,7 +81,8 @@ pub enum Routing {
 ///   request: the user may need time to sign in.
 ///
 /// It loads the stored tokens before the first request is sent, and again before each renewal, as
-/// another process of the application may have renewed them. It starts an authorization when the
+/// another process of the application may have renewed them. It locks them during the renewal, as
+/// a refresh token may be valid once. It starts an authorization when the
 /// server requires one. Only one is in progress at a time, and requests wait for it. The end of a
 /// session (DELETE) never waits, and is not sent again.
 ///

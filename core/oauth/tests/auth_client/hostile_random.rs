@@ -186,6 +186,7 @@ fn random_schedules_end_without_leaking_secrets() {
         text += &network.advance(Duration::from_secs(50 * 60));
         assert!(network.waiting.is_empty(), "seed {seed}: requests still wait:\n{text}");
         assert_eq!(network.auth.poll_timeout(), None, "seed {seed}:\n{text}");
+        assert_eq!(network.locked, None, "seed {seed}: the lock is still held:\n{text}");
         let state = format!("{:?}", network.auth).len();
         assert!(state < 128 * 1024, "seed {seed}: {state} bytes of state");
         authorized += text.matches("authorized by").count();

@@ -16,6 +16,7 @@ mod hostile_server;
 mod hostile_token;
 mod identity;
 mod legacy;
+mod locks;
 mod migration;
 mod odd_answers;
 mod random;

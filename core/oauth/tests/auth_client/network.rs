@@ -76,6 +76,10 @@ pub(crate) struct TestNetwork {
     pub(crate) store_fails: bool,
     /// Whether the next `Save` or `Remove` has an effect.
     pub(crate) store_writes: Box<dyn FnMut() -> bool>,
+    /// The lock that the application holds or waits for.
+    pub(crate) locked: Option<ActionId>,
+    /// Whether another process holds the lock on the tokens.
+    pub(crate) locked_elsewhere: bool,
     /// The decoded queries of the authorization URLs.
     pub(crate) authorizations: Vec<BTreeMap<String, String>>,
     /// The last action, so that tests can answer it.
@@ -138,7 +142,11 @@ impl TestNetwork {
         Self::with_entropy(server, options, [7; 32])
     }
 
-    fn with_entropy(server: &str, options: AuthorizationOptions, entropy: [u8; 32]) -> Self {
+    pub(crate) fn with_entropy(
+        server: &str,
+        options: AuthorizationOptions,
+        entropy: [u8; 32],
+    ) -> Self {
         let server = Location::parse(server).expect("a URL");
         let secrets = Secrets::new(&server);
         let mut network = Self {
@@ -155,6 +163,8 @@ impl TestNetwork {
             loads: true,
             store_fails: false,
             store_writes: Box::new(|| true),
+            locked: None,
+            locked_elsewhere: false,
             authorizations: Vec::new(),
             action: None,
             mcp: Box::new(|_| None),
@@ -462,16 +472,21 @@ impl TestNetwork {
     fn act(&mut self, action: AuthorizationAction) {
         self.secrets.check_shown(&format!("{action:?}"));
         match action {
-            AuthorizationAction::Load(id, key) => {
-                self.action = Some(id);
-                let found = self.store.get(&key).cloned();
-                let what = if found.is_some() { "found" } else { "nothing" };
-                self.line(format_args!("load {}: {what}", describe_key(&key)));
-                if self.loads {
-                    let failure = ActionFailure::Failed("the disk is full".into());
-                    let loaded = if self.store_fails { Err(failure) } else { Ok(found) };
-                    self.auth.handle_loaded(id, loaded, self.now);
+            AuthorizationAction::Load(id, key) => self.load(id, &key, "load"),
+            AuthorizationAction::Lock(id, key) => {
+                assert_eq!(self.locked, None, "two locks at once");
+                self.locked = (!self.store_fails).then_some(id);
+                match self.locked_elsewhere {
+                    true => {
+                        self.action = Some(id);
+                        self.line(format_args!("lock {}", describe_key(&key)));
+                    }
+                    false => self.load(id, &key, "lock"),
                 }
+            }
+            AuthorizationAction::Unlock(id) => {
+                assert_eq!(self.locked.take(), Some(id), "another lock");
+                self.line(format_args!("unlock"));
             }
             AuthorizationAction::Save(key, credential) => {
                 self.line(format_args!("save {}", describe_key(&key)));
@@ -486,6 +501,7 @@ impl TestNetwork {
                 }
             }
             AuthorizationAction::Withdraw(id) => {
+                self.locked.take_if(|locked| *locked == id);
                 let which = if self.action == Some(id) { "the last action" } else { "an action" };
                 self.line(format_args!("withdraw {which}"));
             }
@@ -533,6 +549,26 @@ impl TestNetwork {
                 }
             }
         }
+    }
+
+    fn load(&mut self, id: ActionId, key: &CredentialKey, how: &str) {
+        self.action = Some(id);
+        let found = self.store.get(key).cloned();
+        let what = if found.is_some() { "found" } else { "nothing" };
+        self.line(format_args!("{how} {}: {what}", describe_key(key)));
+        if self.loads {
+            let failure = ActionFailure::Failed("the disk is full".into());
+            let loaded = if self.store_fails { Err(failure) } else { Ok(found) };
+            self.auth.handle_loaded(id, loaded, self.now);
+        }
+    }
+
+    /// Lets another process release the lock that this application waits for.
+    pub(crate) fn unlock_elsewhere(&mut self) {
+        self.locked_elsewhere = false;
+        let id = self.action.expect("a lock");
+        let found = self.store.get(&CredentialKey::Tokens(MCP.into())).cloned();
+        self.auth.handle_loaded(id, Ok(found), self.now);
     }
 
     // ------------------------------------------------------------------ inspection

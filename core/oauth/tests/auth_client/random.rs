@@ -80,6 +80,7 @@ proptest! {
         text += &network.run();
         // Every authorization has ended: no deadline is pending.
         proptest::prop_assert_eq!(network.auth.poll_timeout(), None);
+        proptest::prop_assert_eq!(network.locked, None);
         let elsewhere = network.bytes_to("https://new.example") + &network.bytes_to("https://mcp.example");
         proptest::prop_assert!(!elsewhere.contains("hush") && !elsewhere.contains("aHVzaA"));
         proptest::prop_assert!(!network.bytes_to(AS).contains("Bearer"));

@@ -30,7 +30,7 @@ fn a_token_is_renewed_once_for_all_waiting_requests() {
     network.call("a");
     network.call("b");
     insta::assert_snapshot!(network.run(), @"
-    load tokens for https://mcp.example/mcp: found
+    lock tokens for https://mcp.example/mcp: found
     waiting
     waiting
     POST https://as.example/token refresh_token
@@ -38,6 +38,7 @@ fn a_token_is_renewed_once_for_all_waiting_requests() {
     network.answer_late(TOKEN, token("t2", r#","refresh_token":"r2","expires_in":100"#));
     insta::assert_snapshot!(network.run(), @"
     save tokens for https://mcp.example/mcp
+    unlock
     authorized by https://as.example
     resumed
     resumed
@@ -86,10 +87,11 @@ fn a_refused_renewal_leads_to_an_authorization_when_the_server_requires_one() {
     let mut network = due(error(400, "invalid_grant"));
     network.call("a");
     insta::assert_snapshot!(network.run(), @"
-    load tokens for https://mcp.example/mcp: found
+    lock tokens for https://mcp.example/mcp: found
     waiting
     POST https://as.example/token refresh_token
     save tokens for https://mcp.example/mcp
+    unlock
     resumed
     tools/call a [Bearer t1]
     call 2 done
@@ -127,8 +129,10 @@ fn a_token_that_the_server_refuses_is_renewed_then_replaced_then_abandoned() {
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
+    lock tokens for https://mcp.example/mcp: found
     POST https://as.example/token refresh_token
     save tokens for https://mcp.example/mcp
+    unlock
     authorized by https://as.example
     resumed
     tools/call a [Bearer t1]
@@ -159,8 +163,10 @@ fn a_token_that_the_server_refuses_is_renewed_without_the_user() {
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
+    lock tokens for https://mcp.example/mcp: found
     POST https://as.example/token refresh_token
     save tokens for https://mcp.example/mcp
+    unlock
     authorized by https://as.example
     resumed
     tools/call a [Bearer t2]
@@ -197,10 +203,11 @@ fn an_expired_stored_token_is_renewed_in_the_next_run() {
     network.accepted = vec!["Bearer t2".into()];
     insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: found
-    load tokens for https://mcp.example/mcp: found
+    lock tokens for https://mcp.example/mcp: found
     waiting
     POST https://as.example/token refresh_token [Basic YXBwOnA=]
     save tokens for https://mcp.example/mcp
+    unlock
     authorized by https://as.example
     resumed
     server/discover [Bearer t2]
@@ -235,11 +242,12 @@ fn a_registered_client_renews_with_its_password() {
     network.accepted = vec!["Bearer t2".into()];
     insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: found
-    load tokens for https://mcp.example/mcp: found
+    lock tokens for https://mcp.example/mcp: found
     load client of https://as.example: found
     waiting
     POST https://as.example/token refresh_token
     save tokens for https://mcp.example/mcp
+    unlock
     authorized by https://as.example
     resumed
     server/discover [Bearer t2]
@@ -279,7 +287,8 @@ fn a_token_that_another_run_has_renewed_is_not_renewed_again() {
     network.store = other.store;
     network.call("a");
     insta::assert_snapshot!(network.run(), @"
-    load tokens for https://mcp.example/mcp: found
+    lock tokens for https://mcp.example/mcp: found
+    unlock
     waiting
     authorized by https://as.example
     resumed
@@ -358,6 +367,7 @@ fn a_refused_token_is_not_used_again() {
     network.run();
     network.answer_late(TOKEN, status(503));
     insta::assert_snapshot!(network.run(), @"
+    unlock
     no token: https://as.example/token answers with status 503
     resumed
     refused: https://as.example/token answers with status 503

@@ -17,7 +17,7 @@ use super::super::{
 };
 use super::identity::failure_from_metadata;
 use super::token::GrantSource;
-use super::{Flow, Goal, Next, Step, StepResult};
+use super::{Flow, Goal, Next, Step, StepResult, TokenLock};
 
 /// A pending sign-in of the user, with the values to check the response against.
 // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-056]
@@ -44,13 +44,17 @@ impl AuthorizationClient {
             kept.refresh_token.is_some() && same(&kept.issuer, &kept.client_id)
         });
         if may_renew && renewable {
-            return self.request_token(flow, GrantSource::Renewal, now);
+            return match flow.lock {
+                TokenLock::NotNeeded => Ok(self.lock_tokens(flow)),
+                _ => self.request_token(flow, GrantSource::Renewal, now),
+            };
         }
         self.ask_by_grant(flow, now)
     }
 
     /// Requests a token with the configured grant.
     pub(super) fn ask_by_grant(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
+        self.unlock_tokens(flow);
         flow.discovered.scopes = self.select_scopes(flow)?;
         match &self.options.grant {
             GrantFlow::AuthorizationCode { .. } => self.send_user(flow),

@@ -35,6 +35,8 @@ pub(super) struct Flow {
     step: Step,
     deadline: Instant,
     discovered: Discovered,
+    /// Whether and how this flow has locked the stored tokens.
+    lock: TokenLock,
     /// The client registers again, because a registration was refused or lacks scopes.
     registered_again: bool,
 }
@@ -59,6 +61,28 @@ impl Goal {
     /// Whether a renewed token is sufficient.
     const fn may_renew(self) -> bool {
         matches!(self, Self::Renew { .. } | Self::Replace | Self::Authorize { may_renew: true })
+    }
+}
+
+/// The lock on the stored tokens, which a flow takes at most once.
+// Without it, two processes could send the same refresh token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum TokenLock {
+    /// No refresh token was needed so far.
+    #[default]
+    NotNeeded,
+    /// Requested with this action, and held once it is answered.
+    Requested(ActionId),
+    /// Released, or not available: the client then renews without it.
+    Gone,
+}
+
+impl TokenLock {
+    /// Records that the lock was not obtained.
+    fn fail(&mut self) {
+        if let Self::Requested(_) = self {
+            *self = Self::Gone;
+        }
     }
 }
 
@@ -163,6 +187,7 @@ impl AuthorizationClient {
             step: Step::Begin,
             deadline: now,
             discovered: Discovered::default(),
+            lock: TokenLock::default(),
             registered_again: false,
         };
         self.advance(Box::new(flow), now, |client, flow| client.begin(flow, now));
@@ -174,6 +199,7 @@ impl AuthorizationClient {
         }
         match flow.goal {
             Goal::Load { .. } => Ok(self.load_tokens()),
+            Goal::Renew { .. } if self.tokens.is_some() => Ok(self.lock_tokens(flow)),
             // Another process of the application may have renewed the token meanwhile: its refresh
             // token is valid only once.
             goal if goal.may_renew() && self.tokens.is_some() => Ok(self.load_tokens()),
@@ -195,8 +221,14 @@ impl AuthorizationClient {
                 flow.step = step;
                 self.flow = Some(flow);
             }
-            Ok(Next::Done(outcome)) => self.succeeded(&flow, outcome, now),
-            Err(failure) => self.failed(&flow, failure, now),
+            Ok(Next::Done(outcome)) => {
+                self.unlock_tokens(&mut flow);
+                self.succeeded(&flow, outcome, now);
+            }
+            Err(failure) => {
+                self.unlock_tokens(&mut flow);
+                self.failed(&flow, failure, now);
+            }
         }
     }
 
@@ -267,7 +299,7 @@ impl AuthorizationClient {
 
     /// Fails the flow because its input did not arrive in time.
     pub(super) fn flow_timed_out(&mut self, now: Instant) {
-        let Some(flow) = self.flow.take() else { return };
+        let Some(mut flow) = self.flow.take() else { return };
         let awaited = match (&flow.step, self.fetching()) {
             (Step::SignIn(_), _) => WaitingFor::User,
             (_, Some(url)) => WaitingFor::Response(url),
@@ -275,6 +307,7 @@ impl AuthorizationClient {
         };
         self.stop_waiting(&flow);
         if let Step::LoadTokens(_) = flow.step {
+            flow.lock.fail();
             return self.advance(flow, now, |client, flow| client.tokens_loaded(flow, None, now));
         }
         if let Step::LoadClient(_) = flow.step {
@@ -288,8 +321,13 @@ impl AuthorizationClient {
 
     /// Cancels the flow: waiting requests are refused.
     pub(super) fn stop(&mut self) {
-        let Some(flow) = self.flow.take() else { return };
+        let Some(mut flow) = self.flow.take() else { return };
         self.stop_waiting(&flow);
+        match flow.step {
+            // The withdrawal releases the lock.
+            Step::LoadTokens(_) => {}
+            _ => self.unlock_tokens(&mut flow),
+        }
         let failure = Arc::new(AuthorizationFailure::Closed);
         self.events.push_back(AuthorizationEvent::Failed(Arc::clone(&failure)));
         for (held, _) in self.waiting.take_for_flow() {

@@ -18,7 +18,7 @@ use super::super::{
 };
 use super::identity::Identity;
 use super::token::GrantSource;
-use super::{Flow, Goal, Next, Outcome, Step, StepResult};
+use super::{Flow, Goal, Next, Outcome, Step, StepResult, TokenLock};
 
 impl AuthorizationClient {
     fn tokens_key(&self) -> CredentialKey {
@@ -32,6 +32,23 @@ impl AuthorizationClient {
         Next::Wait(Step::LoadTokens(action))
     }
 
+    /// Locks the stored tokens and loads them.
+    pub(super) fn lock_tokens(&mut self, flow: &mut Flow) -> Next {
+        self.loaded = true;
+        let action = self.actions.next_id();
+        self.actions.push(AuthorizationAction::Lock(action, self.tokens_key()));
+        flow.lock = TokenLock::Requested(action);
+        Next::Wait(Step::LoadTokens(action))
+    }
+
+    /// Releases the lock on the stored tokens, which others wait for.
+    pub(super) fn unlock_tokens(&mut self, flow: &mut Flow) {
+        if let TokenLock::Requested(action) = flow.lock {
+            self.actions.push(AuthorizationAction::Unlock(action));
+            flow.lock = TokenLock::Gone;
+        }
+    }
+
     /// Handles a loaded credential. A failure counts as an empty store, because a token can be
     /// requested again.
     pub(in super::super) fn flow_loaded(
@@ -40,13 +57,16 @@ impl AuthorizationClient {
         credential: Result<Option<Credential>, ActionFailure>,
         now: Instant,
     ) {
-        let Some((flow, step)) = self.take_flow_of(action) else { return };
+        let Some((mut flow, step)) = self.take_flow_of(action) else { return };
         if let Step::LoadIssuer(_, at) = step {
             // Without the stored issuer the flow fails: the credential could go to the wrong
             // authorization server.
             return self.advance(flow, now, |client, flow| {
                 client.issuer_loaded(flow, at, credential?.as_ref(), now)
             });
+        }
+        if credential.is_err() {
+            flow.lock.fail();
         }
         let credential = credential.ok().flatten();
         self.advance(flow, now, |client, flow| match step {
@@ -86,7 +106,10 @@ impl AuthorizationClient {
             Goal::Load { .. } => Ok(Next::Done(Outcome::Loaded)),
             _ if is_other && self.due(false, now).is_none() => Ok(Next::Done(Outcome::Renewed)),
             Goal::Renew { .. } => self.renew(flow, now),
-            Goal::Replace | Goal::Authorize { .. } => self.find_resource(flow),
+            Goal::Replace | Goal::Authorize { .. } => match flow.lock {
+                TokenLock::NotNeeded => self.find_resource(flow),
+                _ => self.ask_for_token(flow, now),
+            },
         }
     }
 
@@ -214,6 +237,7 @@ impl AuthorizationClient {
     /// the grant needs no user, this flow continues with one.
     pub(super) fn cannot_renew(&mut self, flow: &mut Flow) -> StepResult {
         self.drop_refresh_token();
+        self.unlock_tokens(flow);
         flow.goal = match (flow.goal, self.options.grant.needs_user()) {
             (Goal::Renew { then: true }, _) => Goal::Authorize { may_renew: false },
             (_, true) => return Ok(Next::Done(Outcome::Unchanged)),
