@@ -2,6 +2,7 @@ use std::convert::Infallible;
 use std::io;
 use std::process::ExitStatus;
 
+use mcp_sansio::Printable;
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::peer::CloseReason;
 #[cfg(feature = "client")]
@@ -96,7 +97,9 @@ impl std::fmt::Display for DisplayTail<'_> {
         match self.0 {
             [] => Ok(()),
             lines => {
-                write!(f, "; the last lines of the server's standard error: {}", lines.join(" | "))
+                let lines = lines.join(" | ");
+                let lines = Printable::new(&lines);
+                write!(f, "; the last lines of the server's standard error: {lines}")
             }
         }
     }

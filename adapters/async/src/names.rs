@@ -33,8 +33,8 @@ pub use mcp_sansio::recording;
 #[cfg(feature = "seal")]
 pub use mcp_sansio::seal;
 pub use mcp_sansio::{
-    Backoff, Caller, Credentials, Era, Instant, Principal, Revision, Revisions, catalog, jsonrpc,
-    peer, protocol,
+    Backoff, Caller, Credentials, Era, Instant, Principal, Printable, Revision, Revisions, catalog,
+    jsonrpc, peer, protocol,
 };
 #[cfg(any(feature = "sign", feature = "verify"))]
 pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};

@@ -36,6 +36,7 @@ pub(crate) fn write(
         principal,
         code = verdict.code,
         error_type = verdict.error_type.as_deref(),
+        cancelled = verdict.is_cancelled.then_some(true),
         duration_us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
         trace_id,
     );

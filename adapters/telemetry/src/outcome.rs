@@ -16,6 +16,8 @@ pub(crate) struct Verdict {
     pub(crate) error_type: Option<Cow<'static, str>>,
     /// The message of a JSON-RPC error.
     pub(crate) message: Option<String>,
+    /// Whether the sender of a received request does not want the response any more.
+    pub(crate) is_cancelled: bool,
 }
 
 /// Errors with which a receiver tells a sender that the request cannot be served.
@@ -54,10 +56,10 @@ impl Verdict {
                 CloseReason::Transport(failure) => return Self::failed_transport(failure),
                 _ => OTHER,
             }),
-            // The sender has violated the protocol, or does not want the response any more.
-            OperationOutcome::Done | OperationOutcome::Violation | OperationOutcome::Cancelled => {
-                Self::default()
-            }
+            // The receiver has not failed.
+            OperationOutcome::Cancelled => Self { is_cancelled: true, ..Self::default() },
+            // The sender has violated the protocol.
+            OperationOutcome::Done | OperationOutcome::Violation => Self::default(),
             _ => Self::failure(OTHER),
         }
     }
@@ -76,6 +78,7 @@ impl Verdict {
             // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-022]
             error_type: fails.then(|| code.to_string().into()),
             message: Some(error.message.clone().into_owned()),
+            is_cancelled: false,
         }
     }
 

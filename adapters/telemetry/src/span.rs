@@ -159,6 +159,9 @@ impl OperationSpan {
         let (span, options) = (self.context.span(), &shared.options);
         let mut attributes = Vec::new();
         push_verdict(&mut attributes, verdict);
+        if verdict.is_cancelled {
+            attributes.push(KeyValue::new(attribute::CANCELLED, true));
+        }
         if description.revision.is_none() {
             push_revision(&mut attributes, end.revision);
         }

@@ -36,6 +36,7 @@ macro_rules! span {
             jsonrpc.request.id = text(attribute::REQUEST_ID),
             rpc.response.status_code = tracing::field::Empty,
             "error.type" = tracing::field::Empty,
+            mcp_sansio.cancelled = tracing::field::Empty,
             network.transport = text(attribute::NETWORK_TRANSPORT),
             network.protocol.name = text(attribute::NETWORK_PROTOCOL_NAME),
             network.protocol.version = text(attribute::NETWORK_PROTOCOL_VERSION),

@@ -78,6 +78,7 @@ pub mod jsonrpc;
 mod panic_guard;
 pub mod peer;
 mod principal;
+mod printable;
 pub mod protocol;
 #[cfg(feature = "recording")]
 pub mod recording;
@@ -92,5 +93,6 @@ pub use instant::Instant;
 pub use job::Job;
 pub use panic_guard::{PanicGuard, Panicked};
 pub use principal::Principal;
+pub use printable::Printable;
 pub use protocol::revision::{Era, Revision, Revisions, UnknownRevision};
 pub use session_key::SessionKey;

@@ -1,10 +1,27 @@
 //! Recordings in files.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use mcp_sansio::recording::Tape;
+
+/// Creates a file that only its owner can read, since recordings contain secrets. An existing one
+/// is emptied.
+///
+/// # Errors
+///
+/// Fails if the file cannot be created.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
+}
 
 /// Creates a tape that writes each line to a new file immediately, so that no line is lost if the
 /// process ends.
@@ -13,7 +30,7 @@ use mcp_sansio::recording::Tape;
 ///
 /// Fails if the file cannot be created.
 pub fn tape(path: &Path) -> io::Result<Tape> {
-    let mut file = File::create(path)?;
+    let mut file = create_private(path)?;
     let mut broken = false;
     Ok(Tape::new(move |line| {
         if !broken && let Err(error) = file.write_all(line) {

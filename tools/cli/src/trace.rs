@@ -4,6 +4,7 @@ use std::future::{Ready, ready};
 use std::io::Write;
 use std::time::Duration;
 
+use mcp_sansio::Printable;
 use mcp_sansio_telemetry::Telemetry;
 use opentelemetry::metrics::noop::NoopMeterProvider;
 use opentelemetry::trace::{SpanId, SpanKind, Status};
@@ -26,7 +27,7 @@ impl SpanExporter for Lines {
     fn export(&self, batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
         for span in batch {
             // There is nothing left to report a failure to.
-            let _ = writeln!(std::io::stderr(), "{}", line(&span));
+            let _ = writeln!(std::io::stderr(), "{}", Printable::new(&line(&span)));
         }
         let done: Ready<OTelSdkResult> = ready(Ok(()));
         done
@@ -44,6 +45,7 @@ fn line(span: &SpanData) -> String {
     let outcome = match (&span.status, attribute("rpc.response.status_code")) {
         (Status::Error { .. }, _) => attribute("error.type").unwrap_or_default(),
         (_, Some(code)) => code,
+        _ if attribute("mcp_sansio.cancelled").is_some() => "cancelled".into(),
         _ => "ok".into(),
     };
     let time = span.end_time.duration_since(span.start_time).unwrap_or(Duration::ZERO);

@@ -12,6 +12,7 @@ mod skills;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use mcp_sansio::Printable;
 use mcp_sansio_cli::arguments::Arguments;
 
 use options::{Options, USAGE};
@@ -41,12 +42,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints a line of results. Write errors are ignored.
+/// Prints a line of results, without control characters of the server. Write errors are ignored.
 fn show(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
+    let _ = writeln!(io::stdout(), "{}", Printable::new(line));
 }
 
 /// Prints a line to standard error, separate from the results.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", Printable::new(line));
 }

@@ -1,11 +1,13 @@
 //! Subcommands that use a recording instead of a server.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::diagram::{Diagram, page};
 use mcp_sansio::recording::{Difference, Replay, ReplayError};
 use mcp_sansio_cli::arguments::{Argument, Arguments, Stop};
+use mcp_sansio_cli::recording;
 
 use crate::show;
 
@@ -55,7 +57,8 @@ impl Task {
             Self::Show { file, output } => {
                 let drawn = page(&Diagram::read(&read(file)?)?);
                 let output = output.clone().unwrap_or_else(|| file.with_extension("html"));
-                fs::write(&output, drawn)
+                recording::create_private(&output)
+                    .and_then(|mut file| file.write_all(drawn.as_bytes()))
                     .map_err(|error| format!("cannot write {}: {error}", output.display()))?;
                 show(&output.display().to_string());
                 Ok(())

@@ -4,6 +4,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 
+use mcp_sansio::Printable;
+
 /// How a child process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,7 +34,7 @@ impl fmt::Display for ExitReport {
         if !self.stderr_tail.is_empty() {
             f.write_str("; last lines of its standard error:")?;
             for line in &self.stderr_tail {
-                write!(f, "\n  {line}")?;
+                write!(f, "\n  {}", Printable::new(line))?;
             }
         }
         Ok(())

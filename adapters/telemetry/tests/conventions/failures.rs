@@ -143,5 +143,7 @@ fn a_request_that_its_client_cancels_is_no_failure_of_the_server() {
         let span = there.span("tools/call wait", SpanKind::Server);
         assert_eq!(span.status, Status::Unset);
         assert!(!attributes(&span).contains_key("error.type"));
+        // But it is not a success either.
+        assert_eq!(attributes(&span)["mcp_sansio.cancelled"], "true");
     }
 }

@@ -4,7 +4,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Panicked;
+use crate::{Panicked, Printable};
 
 use super::code::ErrorCode;
 use super::raw::RawJson;
@@ -91,7 +91,8 @@ impl<'a> ErrorObject<'a> {
 
 impl fmt::Display for ErrorObject<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        // A peer chose the text, and errors are printed.
+        write!(f, "{} ({})", Printable::new(&self.message), self.code)
     }
 }
 

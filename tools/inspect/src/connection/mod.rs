@@ -28,7 +28,7 @@ use crate::{NAME, say};
 pub(crate) fn inspect(options: &Options) -> Result<(), String> {
     if let Some(file) = &options.record {
         // Fail before the connection, not after the recording would be lost.
-        let made = std::fs::File::create(file);
+        let made = recording::create_private(file);
         made.map_err(|error| format!("cannot record to {}: {error}", file.display()))?;
     }
     let runtime = Builder::new_current_thread().enable_all().build();
