@@ -45,6 +45,12 @@ impl SessionKey {
     pub(crate) fn from_hasher(hasher: &KeyedHash) -> Self {
         Self::from_hash(hasher.hash_one("session"))
     }
+
+    /// Derives the key of the session that replaces this one on the same connection.
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only servers have sessions"))]
+    pub(crate) fn next(self, hasher: &KeyedHash) -> Self {
+        Self::from_hash(hasher.hash_one(self.0))
+    }
 }
 
 impl fmt::Display for SessionKey {

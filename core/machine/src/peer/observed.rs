@@ -133,13 +133,11 @@ impl Observed {
         }
     }
 
-    /// The session of an HTTP client has ended and may be renewed.
-    #[cfg(feature = "http")]
+    /// The session has ended, and the connection may have another one.
     pub(in crate::peer) fn session_ended(&mut self) {
         let Some(state) = &mut self.0 else { return };
         let session = state.session.take();
         state.end(session, OperationOutcome::Done);
-        state.transport.session_id = None;
     }
 
     /// The connection was closed: its calls and its session end.

@@ -1,6 +1,7 @@
 //! HTTP+SSE of 2024-11-05.
 
 use mcp_sansio::http::HttpServerOptions;
+use mcp_sansio::peer::Event;
 use mcp_sansio::{Principal, Revision};
 
 use crate::fixtures::*;
@@ -39,6 +40,22 @@ fn open(server: &mut TestServer) -> (Ticket, String) {
     assert_eq!(post(server, &endpoint, INITIALIZED), 202);
     server.event();
     (stream, endpoint)
+}
+
+#[test]
+fn a_second_initialize_on_a_stream_opens_the_session_anew() {
+    let mut server = sse_server();
+    let (stream, endpoint) = open(&mut server);
+    assert_eq!(post(&mut server, &endpoint, &call(5)), 202);
+    let running = server.asked();
+    let before = messages(&server, stream).len();
+    assert_eq!(post(&mut server, &endpoint, &initialize(Revision::V2025_03_26, "{}")), 202);
+    assert_eq!(server.cancelled(), running.handle);
+    let messages = messages(&server, stream);
+    assert_eq!(messages.len(), before + 1);
+    assert_eq!(messages[before]["result"]["protocolVersion"], "2025-03-26");
+    assert_eq!(post(&mut server, &endpoint, INITIALIZED), 202);
+    assert!(matches!(server.event(), Event::Opened(_)));
 }
 
 #[test]

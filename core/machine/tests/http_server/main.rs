@@ -1,5 +1,7 @@
 //! The HTTP server, with all clients played by the test.
 
+#[path = "../schema/facts.rs"]
+mod facts;
 mod fixtures;
 #[path = "../recording/played.rs"]
 mod played;

@@ -85,11 +85,9 @@ fn requests_of_an_unknown_session_are_not_found() {
     for session in [&session, &never, &words_session("x"), &words_session("")] {
         let requested = server.post(session, &call(1));
         assert_eq!(server.reply(requested).error(), (-32600, "1".into()));
-        let again = initialize(Revision::V2025_11_25, "{}");
         for reply in [
             requested,
             server.post(session, INITIALIZED),
-            server.post(session, &again),
             server.get(session),
             server.resume(session, "0-0"),
             server.delete(session),
@@ -106,14 +104,33 @@ fn words_session(id: &str) -> Session {
 }
 
 #[test]
-fn a_session_accepts_initialize_only_once() {
+fn an_initialize_that_names_a_session_opens_another_and_ends_that_one() {
+    // Rule: [SESS-007] [SESS-009].
     let mut server = server();
-    let session = server.open(Revision::V2025_11_25, "{}");
-    let reply = server.post(&session, &initialize(Revision::V2025_11_25, "{}"));
-    assert_eq!(server.reply(reply).status(), 400);
-    assert_eq!(server.reply(reply).error(), (-32600, "0".into()));
-    // A repeated confirmation has no effect.
-    let reply = server.post(&session, INITIALIZED);
+    let first = server.open(Revision::V2025_11_25, "{}");
+    let running = server.post(&first, &call(1));
+    let asked = server.asked();
+    let reply = server.post(&first, &initialize(Revision::V2025_11_25, "{}"));
+    assert_eq!(server.reply(reply).status(), 200);
+    let second = server.reply(reply).field("mcp-session-id").unwrap().to_owned();
+    assert_ne!(second, first.id);
+    assert_eq!(server.reply(running).status(), 404);
+    assert_eq!(server.cancelled(), asked.handle);
+    let reply = server.post(&first, &call(2));
+    assert_eq!(server.reply(reply).status(), 404);
+    let reply = server.post(&words_session(&second), INITIALIZED);
+    assert_eq!(server.reply(reply).status(), 202);
+
+    // One that has ended, or never existed, is not needed either.
+    for stale in [&first, &words_session("0123456789abcdef0123456789abcdef"), &words_session("x")] {
+        let reply = server.post(stale, &initialize(Revision::V2025_11_25, "{}"));
+        assert_eq!(server.reply(reply).status(), 200);
+    }
+    // An invalid one ends nothing.
+    let body = request(1, "initialize", r#"{"protocolVersion":5}"#);
+    let reply = server.post(&words_session(&second), &body);
+    assert_eq!(server.reply(reply).error(), (-32602, "1".into()));
+    let reply = server.post(&words_session(&second), INITIALIZED);
     assert_eq!(server.reply(reply).status(), 202);
 }
 

@@ -1,6 +1,8 @@
 //! How a connection opens at each revision, as transcripts, and which messages are allowed before.
 
-use mcp_sansio::peer::{CallOptions, CommandError, IncompleteInitialize, Policy};
+use mcp_sansio::peer::{
+    CallOptions, CommandError, Event, Failure, IncompleteInitialize, Policy, Subject,
+};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Instant, Revision, Revisions};
 
@@ -90,14 +92,63 @@ fn a_server_sends_only_pings_before_initialized() {
 }
 
 #[test]
-fn initialize_is_accepted_once() {
+fn a_second_initialize_opens_the_session_anew() {
     // Rule: [VER-007] [LIFE-001].
+    let mut wire = server_at(Revision::V2025_11_25, r#"{"roots":{}}"#, full_server());
+    wire.send(&request("2", "resources/subscribe", r#"{"uri":"a:1"}"#));
+    wire.line();
+    wire.send(&request("3", "tools/call", r#"{"name":"t"}"#));
+    let Event::Request(running) = wire.event() else { panic!("a request") };
+    let old = running.caller.session();
+    let options = CallOptions::default();
+    let asked = wire.machine.call(Method::RootsList, &raw("{}"), &options, wire.now).unwrap();
+    wire.line();
+
+    // Another client behind the same proxy counts its ids from one as well.
+    let again = initialize("2025-06-18", "{}").replace(r#""id":1"#, r#""id":3"#);
+    wire.send(&again);
+    let answer = wire.message();
+    assert_eq!(answer["id"], 3);
+    assert_eq!(answer["result"]["protocolVersion"], "2025-06-18");
+    let Event::Ended(ended) = wire.event() else { panic!("the call to the old client") };
+    assert_eq!((ended.call, ended.outcome.err()), (asked, Some(Failure::ConnectionLost)));
+    let Event::Cancelled(cancelled) = wire.event() else { panic!("the request of the old client") };
+    assert_eq!(cancelled.subject, Subject::Request(running.handle));
+    assert!(wire.machine.respond_with(running.handle, &raw("{}")).is_err());
+    wire.machine.resource_updated("a:1");
+    wire.expect_silence();
+
+    wire.send(INITIALIZED);
+    assert_eq!(wire.told(), "opened at 2025-06-18");
+    wire.machine.resource_updated("a:1");
+    wire.send(&request("4", "tools/call", r#"{"name":"t"}"#));
+    let Event::Request(new) = wire.event() else { panic!("a request") };
+    assert_ne!(new.caller.session(), old);
+    assert_eq!(new.capabilities, mcp_sansio::protocol::Capabilities::NONE);
+    wire.expect_silence();
+}
+
+#[test]
+fn a_second_initialize_that_is_not_valid_leaves_the_session_open() {
+    // Rule: [LIFE-001].
     let mut wire = server_at(Revision::V2025_11_25, "{}", bare_server());
-    wire.send(&initialize("2025-06-18", "{}").replace(r#""id":1"#, r#""id":2"#));
-    wire.expect_error("2", -32600);
-    assert_eq!(wire.told(), "violation: the session is initialized already");
+    wire.send(&request("2", "initialize", "{}"));
+    wire.expect_error("2", -32602);
+    assert!(wire.told().starts_with("violation"));
     assert_eq!(wire.machine.session().unwrap().revision(), Revision::V2025_11_25);
     wire.expect_silence();
+}
+
+#[test]
+fn a_second_initialize_does_not_affect_modern_requests() {
+    // Rule: [LIFE-010] [VER-016].
+    let mut wire = server_at(Revision::V2025_11_25, "{}", full_server());
+    wire.send(&modern("7", "tools/call", r#""name":"t""#));
+    let Event::Request(running) = wire.event() else { panic!("a request") };
+    wire.send(&initialize("2025-11-25", "{}").replace(r#""id":1"#, r#""id":2"#));
+    assert_eq!(wire.message()["id"], 2);
+    wire.machine.respond_with(running.handle, &raw(r#"{"content":[]}"#)).unwrap();
+    assert_eq!(wire.message()["id"], 7);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Extensions of the protocol.
 
-use mcp_sansio_tokio::apps::{App, ServeApps as _};
 use mcp_sansio_handlers::extension::{ExtensionMethod, ServerExtension};
 use mcp_sansio_handlers::{Call, NoArguments, Server, ServerItem};
+use mcp_sansio_tokio::apps::{App, ServeApps as _};
 use serde::{Deserialize, Serialize};
 
 /// Adds numbers: `{"numbers":[1,2]}` gives `{"sum":3}`.

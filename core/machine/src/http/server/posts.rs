@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
 
-use crate::http::{Content, ExchangeId, RequestHead, Response, ResponseHead, Status};
+use crate::http::{Content, ExchangeId, RequestHead, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::{
     ErrorObject, Frame, Malformed, Message, RawJson, RequestId, RequestMessage, write_error,
 };
@@ -211,20 +211,30 @@ impl Server {
             request_in(&body.frame),
             Some(request) if Method::parse(&request.method) == Some(Method::Initialize)
         );
-        if head.session_id.is_none() && initialize {
-            return self.initialize(body, sender, now);
+        if initialize {
+            // A client that opens a session anew has no use for the one that it names, if that still
+            // exists.
+            // MCP 2025-11-25 basic/transports#session-management [SESS-009]
+            let old = head.session_id.and_then(SessionId::parse).and_then(|id| {
+                self.session_of(id, sender.identity.principal(), Transport::Streamable)
+            });
+            let (exchange, event, opened) = self.initialize(body, sender, now)?;
+            if let Some(old) = old.filter(|_| opened) {
+                self.end_shared_session(old, now);
+            }
+            return Ok((exchange, event));
         }
         let session = self.find_session(head, sender.identity.principal(), request)?;
         Ok(self.deliver(session, body, sender, now))
     }
 
-    /// Handles a request that opens a session, if it is valid.
+    /// Handles a request that opens a session, if it is valid. Returns whether it does.
     fn initialize<'f>(
         &mut self,
         body: Body<'_, 'f>,
         sender: Sender<'_>,
         now: Instant,
-    ) -> Result<Handled<'f>, Response> {
+    ) -> Result<(ExchangeId, Option<Event<'f>>, bool), Response> {
         let key =
             self.new_session(Transport::Streamable, sender, named_request(&body.frame), now)?;
         let (exchange, event) = self.deliver(key, body, sender, now);
@@ -238,7 +248,7 @@ impl Server {
             // The response contains the reason. No session was opened.
             self.forget_session(key);
         }
-        Ok((exchange, event))
+        Ok((exchange, event, opened))
     }
 
     /// Passes a frame to its session.

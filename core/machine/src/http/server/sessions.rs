@@ -180,7 +180,7 @@ impl Server {
 
     // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-012] [SESS-014]: a session id
     // is no authentication; each request must authenticate its sender.
-    fn session_of(
+    pub(super) fn session_of(
         &self,
         id: SessionId,
         principal: Option<&Principal>,

@@ -151,6 +151,7 @@ impl Client {
     #[cfg(feature = "observer")]
     pub(crate) fn observe_session_end(&mut self) {
         self.connection.observed.session_ended();
+        self.connection.observed.change_transport(|transport| transport.session_id = None);
     }
 
     /// Pauses the deadlines of the pending request with this id, until

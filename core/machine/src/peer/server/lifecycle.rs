@@ -6,10 +6,12 @@ use hashbrown::HashSet;
 
 use crate::binding::Binding;
 use crate::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson};
+use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
-use crate::peer::event::{Event, Opened, Violation};
+use crate::peer::event::{Event, Failure, Opened, Violation};
 use crate::peer::metadata::{SERVER_INFO, text};
 use crate::peer::policy::IncompleteInitialize;
+use crate::peer::requests::InFlight;
 use crate::protocol::{
     AtRevision, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel,
     WriteJsonAt,
@@ -31,15 +33,9 @@ impl Server {
             self.answer_refusal(&incoming.id, &self.no_handshake(), incoming.reply);
             return Ok(None);
         };
-        let out_of_place = if self.session.is_some() {
-            Some("the session is initialized already")
-        } else if incoming.reply.batch.is_some() {
+        if incoming.reply.batch.is_some() {
             // MCP 2025-03-26 basic/lifecycle#initialization [BATCH-004]
-            Some("`initialize` cannot be part of a batch")
-        } else {
-            None
-        };
-        if let Some(what) = out_of_place {
+            let what = "`initialize` cannot be part of a batch";
             let error = ErrorObject::invalid_request(what);
             self.answer_refusal(&incoming.id, &error, incoming.reply);
             let violation = Violation::OutOfPlace(what);
@@ -67,6 +63,7 @@ impl Server {
         let Ok(client) = Capabilities::from_checked_client_json(declared, revision) else {
             return self.refuse_initialize(incoming, "`capabilities` is not valid");
         };
+        self.end_session();
         let declared = self.declared(revision);
         let server = Capabilities::of_server(&declared, revision);
         let mut result = InitializeResult::new(
@@ -96,6 +93,41 @@ impl Server {
         self.connection.observed.opened(revision);
         self.answer_initialize(&incoming.id, &AtRevision(&result, revision), incoming.reply);
         Ok(None)
+    }
+
+    /// Ends what belongs to the session, if there is one: the client opens another. A proxy that
+    /// serves several clients one after the other does so for each of them.
+    fn end_session(&mut self) {
+        if self.session.take().is_none() {
+            return;
+        }
+        // Its client cannot answer any more.
+        let mut slot = 0;
+        while let Some(key) = self.connection.calls.first_from(slot) {
+            slot = key.slot + 1;
+            let Some(call) = self.connection.calls.remove(key) else { break };
+            if call.purpose == Purpose::Application {
+                self.connection.end_call(key, Failure::ConnectionLost);
+            } else {
+                self.connection.observed.call_ended(key, &Failure::ConnectionLost);
+            }
+        }
+        // Responses that were collected for it.
+        self.batches = None;
+        let is_of_session = |entry: &InFlight| entry.revision.era() == Era::Legacy;
+        let mut slot = 0;
+        while let Some(key) = self.connection.requests.find_from(slot, is_of_session) {
+            slot = key.slot + 1;
+            // No call is left whose response could be late, so the time does not matter.
+            let event = self.give_up_request(key, None, Instant::ZERO);
+            self.connection.events.extend(event);
+        }
+        self.forget_pending();
+        self.connection.stop_keep_alive();
+        self.connection.observed.session_ended();
+        if self.connection.binding == Binding::ByteStream {
+            self.replace_session_key();
+        }
     }
 
     fn refuse_initialize<'f>(

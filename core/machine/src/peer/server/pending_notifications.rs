@@ -50,6 +50,15 @@ impl Server {
         }
     }
 
+    /// Drops the deferred notifications of a session that has ended. Listen streams get theirs.
+    pub(super) fn forget_pending(&mut self) {
+        let PendingNotifications { lists, resources } = core::mem::take(&mut self.pending);
+        if self.connection.requests.listening().streams > 0 {
+            self.pending.lists = lists;
+            resources.iter().for_each(|uri| self.defer_resource_update(uri));
+        }
+    }
+
     /// Sends the deferred notifications if the queue has space again.
     pub(super) fn flush_pending(&mut self) {
         let PendingNotifications { lists, resources } = &self.pending;

@@ -12,7 +12,7 @@ use crate::peer::connection::Flow;
 use crate::peer::event::{Ended, Event, Failure, InputResponseParams, Request, Violation};
 use crate::peer::handle::{CallHandle, RequestHandle};
 use crate::peer::members::check_repeats;
-use crate::peer::metadata::{Metadata, Read};
+use crate::peer::metadata::{self, Metadata, Read};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
@@ -75,7 +75,9 @@ impl Server {
     ) -> Flow<'f> {
         let RequestMessage { id, method, params } = message;
         // The two responses could not be told apart.
-        if self.connection.requests.contains(&id) {
+        if let Some(key) = self.connection.requests.by_id(&id)
+            && !self.ends_with_session(key, &method, params.as_ref())
+        {
             let error = ErrorObject::invalid_request("a request with this id is in flight");
             self.answer_refusal(&id, &error, reply);
             let violation = Violation::DuplicateId(id);
@@ -89,6 +91,14 @@ impl Server {
             return self.receive_through_middleware(message, read, reply);
         }
         self.receive_passed_request(id, method, params, read, reply)
+    }
+
+    /// Returns whether this message, an `initialize`, ends the pending request with its session.
+    fn ends_with_session(&self, key: Key, method: &str, params: Option<&RawJson<'_>>) -> bool {
+        let names_revision = |meta: RawJson<'_>| meta.get(metadata::PROTOCOL_VERSION).is_some();
+        method == Method::Initialize.as_str()
+            && self.connection.requests.get(key).is_some_and(|it| it.revision.era() == Era::Legacy)
+            && !params.and_then(|params| params.get("_meta").map(names_revision)).unwrap_or(false)
     }
 
     /// Handles a request that has passed the middleware.

@@ -2,6 +2,8 @@
 
 use alloc::borrow::Cow;
 
+use mcp_sansio_sync::Arc;
+
 use crate::{Caller, Era, Revision, SessionKey};
 
 use super::Server;
@@ -24,6 +26,16 @@ impl Server {
     /// Sets the key of the session that the machine serves. Without one, its requests are in none.
     pub(crate) fn set_session_key(&mut self, session: SessionKey) {
         self.caller = self.caller.clone().with_session(Some(session));
+    }
+
+    /// Replaces the key, because the client opens another session. Items of the old one are removed.
+    pub(super) fn replace_session_key(&mut self) {
+        let old = self.session_key();
+        if self.catalog.sessions().any(|session| session == old) {
+            Arc::make_mut(&mut self.catalog).remove_session(old);
+        }
+        let key = old.next(self.connection.requests.hasher_ref());
+        self.set_session_key(key);
     }
 
     /// Returns the sender of a request. A modern one is in no session, even if its connection has

@@ -256,15 +256,15 @@ impl Server {
                     return Ok((exchange, None));
                 }
             }
-            Effect::None => {}
+            Effect::None | Effect::Opens => {}
             effect => self.check_replica(session.as_ref(), matches!(effect, Effect::Asks))?,
         }
         let handled = self.post(head, body, sender, now)?;
         let exchange = handled.0.0;
         let opened = self.shared_mut().and_then(|shared| shared.opened.take());
         let key = match &session {
-            Some(session) => self.key_of_session(session),
-            None => opened.filter(|key| self.connections.get(*key).is_some()),
+            Some(session) if !matches!(effect, Effect::Opens) => self.key_of_session(session),
+            _ => opened.filter(|key| self.connections.get(*key).is_some()),
         };
         let Some(key) = key else { return Ok(handled) };
         let state = |server: &Self| {
@@ -318,7 +318,7 @@ impl Server {
         }
         match message {
             Message::Request(request) => match Method::parse(&request.method) {
-                Some(Method::Initialize) if head.session_id.is_none() => Effect::Opens,
+                Some(Method::Initialize) => Effect::Opens,
                 Some(Method::LoggingSetLevel) => Effect::Level,
                 Some(Method::ResourcesSubscribe | Method::ResourcesUnsubscribe) => {
                     let uri = read.and_then(|read| read.as_ref().ok()?.uri.as_deref());

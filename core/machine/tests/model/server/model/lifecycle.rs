@@ -35,17 +35,32 @@ impl Model {
             // [LIFE-020] [VER-017].
             return out.error(id, -32601, &format!(" {}", self.spelled_versions()));
         };
-        if self.session.is_some() {
-            out.error(id, -32600, "");
-            return self.violated(out);
-        }
         let Some(version) = version else {
             out.error(id, -32602, "");
             return self.violated(out);
         };
         let version = legacy.clone().find(|known| *known == version).unwrap_or(newest);
+        self.end_session(out);
         self.session = Some(Session { version, client: client.clone(), confirmed: false });
         out.result(id, &format!(" at {version}"));
+    }
+
+    /// Ends what belongs to the session, because the client opens another.
+    fn end_session(&mut self, out: &mut Outcome) {
+        if self.session.take().is_none() {
+            return;
+        }
+        for (_, call) in self.open_calls() {
+            out.tell(format!("ended {call}: lost"));
+        }
+        self.calls.clear();
+        for (request, number) in self.requests.iter_mut().zip(0_usize..) {
+            if request.version != MODERN && !matches!(request.state, State::Over) {
+                request.state = State::Over;
+                out.tell(format!("cancelled request {number}"));
+            }
+        }
+        out.unordered = true;
     }
 
     // [LIFE-003].

@@ -96,7 +96,7 @@ impl Subject<Operation> for Model {
         match operation {
             // A closed machine remains closed.
             _ if self.closed && operation.is_message() => o.refuse("closed"),
-            Initialize { id, .. } if self.is_in_flight(id) => {
+            Initialize { id, .. } if self.is_in_flight(id) && !self.ends_with_session(id) => {
                 self.request(id, "initialize", None, false, o)
             }
             Initialize { id, version, client } => self.initialize(id, *version, client, o),

@@ -16,6 +16,12 @@ impl Model {
         self.listening.contains(id) || self.requests.iter().any(open)
     }
 
+    /// Returns whether a pending request ends when the client opens another session.
+    pub(super) fn ends_with_session(&self, id: &str) -> bool {
+        let mut requests = self.requests.iter();
+        requests.any(|it| it.id == id && it.version != MODERN && !matches!(it.state, State::Over))
+    }
+
     pub(super) fn request(
         &mut self,
         id: &'static str,
@@ -25,7 +31,8 @@ impl Model {
         out: &mut Outcome,
     ) {
         // [RPC-004] [RPC-005] [RPC-006].
-        if self.is_in_flight(id) {
+        let reopens = method == "initialize" && metadata.is_none() && self.ends_with_session(id);
+        if self.is_in_flight(id) && !reopens {
             out.error(id, -32600, "");
             return self.violated(out);
         }
