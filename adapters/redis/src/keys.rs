@@ -33,6 +33,11 @@ impl Keys {
         format!("{}{node}", self.mailboxes())
     }
 
+    /// The bytes of these messages, in total and of each caller: a hash.
+    pub(crate) fn mailbox_bytes(&self, node: NodeId) -> String {
+        self.mailbox(node) + ":bytes"
+    }
+
     /// The prefix of the mailboxes' keys.
     pub(crate) fn mailboxes(&self) -> String {
         self.of_nodes("mailbox:")

@@ -19,7 +19,8 @@
 //! | `mcp:{nodes}:schema` | string | the version | never |
 //! | `mcp:{nodes}:contents` | string | a number that identifies the contents: it is gone if Redis was emptied | never |
 //! | `mcp:{nodes}:leases` | sorted set | nodes, by the ends of their leases in milliseconds | never; a member after 10 leases |
-//! | `mcp:{nodes}:mailbox:NODE` | stream | `m`: messages for a node | [`RedisOptions::mailbox_retention`] |
+//! | `mcp:{nodes}:mailbox:NODE` | stream | `m`: a message for a node, until it is read; `c`: the caller whose request has caused it, as a hash | [`RedisOptions::mailbox_retention`] |
+//! | `mcp:{nodes}:mailbox:NODE:bytes` | hash | the bytes of these messages: `total`, and those of each caller | [`RedisOptions::mailbox_retention`] |
 //! | `mcp:{SESSION}:session` | hash | `next`: the number of the next replica; `o:N`: the node of replica N; `f:NAME`: a field | with the session |
 //! | `mcp:{SESSION}:streams` | set | `STREAM:PRINCIPAL` of each stream, which are removed with the session | [`RedisOptions::retention`] |
 //! | `mcp:{SESSION}:ended` | string | the session has ended: nothing of it is stored any more | four times [`SharedOptions::lease`](mcp_sansio::http::SharedOptions) |

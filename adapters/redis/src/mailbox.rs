@@ -5,19 +5,23 @@ use std::time::Duration;
 use mcp_sansio::http::NodeId;
 use redis::Value;
 
+use crate::keys::Keys;
 use crate::link::{Failure, Link};
 use crate::reply;
+use crate::scripts::Step;
 
 /// How long Redis waits for a message: a node whose id has changed looks into its new mailbox then.
 pub(crate) const BLOCKING: Duration = Duration::from_secs(1);
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Messages read at once.
+/// Messages taken at once, and their bytes, not counting the first. 256 KiB: many of the usual size.
 const PAGE: usize = 128;
+const PAGE_BYTES: usize = 256 * 1024;
 /// The position before the first entry.
 const START: &str = "0-0";
 
-/// The messages for the current node.
+/// The messages for the current node. They are removed from Redis when they are read: a message that
+/// waits has room for others again.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     link: Link,
@@ -27,11 +31,9 @@ pub(crate) struct Mailbox {
 #[derive(Debug, Default)]
 struct State {
     node: Option<NodeId>,
-    /// The id of the last entry that was read.
-    last: String,
+    /// Whether there may be further messages, and the id of one that was read and not removed.
+    more: Option<String>,
     received: VecDeque<Vec<u8>>,
-    /// Entries that were read and not removed.
-    read: usize,
 }
 
 impl Mailbox {
@@ -43,57 +45,63 @@ impl Mailbox {
     pub(crate) fn set_node(&self, node: NodeId) {
         let mut state = self.lock();
         if state.node != Some(node) {
-            *state = State { node: Some(node), last: START.into(), ..State::default() };
+            *state = State { node: Some(node), ..State::default() };
         }
     }
 
-    /// Returns the next message. `key` returns the key of a node's mailbox.
-    pub(crate) async fn receive(&self, key: impl Fn(NodeId) -> String) -> Vec<u8> {
+    /// Returns the next message.
+    pub(crate) async fn receive(&self, keys: &Keys) -> Vec<u8> {
         loop {
-            let (node, last, trims) = {
+            let (node, more) = {
                 let mut state = self.lock();
                 if let Some(message) = state.received.pop_front() {
                     return message;
                 }
-                let trims = state.read >= PAGE;
-                if trims {
-                    state.read = 0;
-                }
-                (state.node, state.last.clone(), trims)
+                (state.node, state.more.clone())
             };
-            let read = match node {
-                Some(node) => self.read(&key(node), &last, trims).await,
-                None => Err(Failure::Disconnected),
+            let read = match (node, &more) {
+                (Some(node), Some(read)) => self.take(keys, node, read).await,
+                (Some(node), None) => self.wait(keys, node).await,
+                (None, _) => Err(Failure::Disconnected),
             };
             match read {
-                Ok(entries) => self.take(node, entries),
+                Ok(entries) => self.keep(node, more.is_some(), entries),
                 Err(_) => crate::sleep::sleep(PAUSE).await,
             }
         }
     }
 
-    /// Waits for the entries after `last`, after removing the earlier ones if `trims`.
-    async fn read(&self, key: &str, last: &str, trims: bool) -> Result<Vec<reply::Entry>, Failure> {
-        if trims {
-            // The length is bounded as well; this only frees memory.
-            let mut command = redis::cmd("XTRIM");
-            command.arg(key).arg("MINID").arg("~").arg(last);
-            self.link.query(&command).await?;
-        }
+    /// Waits for a message, which is not removed yet: a command that waits cannot be part of a script.
+    async fn wait(&self, keys: &Keys, node: NodeId) -> Result<Vec<reply::Entry>, Failure> {
         let mut command = redis::cmd("XREAD");
-        command.arg("COUNT").arg(PAGE).arg("BLOCK").arg(BLOCKING.as_millis() as u64);
-        command.arg("STREAMS").arg(key).arg(last);
+        command.arg("COUNT").arg(1).arg("BLOCK").arg(BLOCKING.as_millis() as u64);
+        command.arg("STREAMS").arg(keys.mailbox(node)).arg(START);
         Ok(reply::read_entries(self.link.query(&command).await?))
     }
 
-    fn take(&self, node: Option<NodeId>, entries: Vec<reply::Entry>) {
+    /// Removes a message that was read, and takes those after it.
+    async fn take(
+        &self,
+        keys: &Keys,
+        node: NodeId,
+        read: &str,
+    ) -> Result<Vec<reply::Entry>, Failure> {
+        let taken = self.link.run(Step::Take, |command| {
+            command.arg(2).arg(keys.mailbox(node)).arg(keys.mailbox_bytes(node));
+            command.arg(read).arg(PAGE_BYTES).arg(PAGE);
+        });
+        Ok(reply::entries(taken.await?))
+    }
+
+    /// Keeps messages of the current node. If there were any, there may be more.
+    fn keep(&self, node: Option<NodeId>, removed: bool, entries: Vec<reply::Entry>) {
         let mut state = self.lock();
         if state.node != node {
             return;
         }
-        state.read += entries.len();
+        state.more = None;
         for entry in entries {
-            state.last = entry.id;
+            state.more = Some(if removed { String::new() } else { entry.id });
             if let Some(Value::BulkString(message)) = entry.message {
                 state.received.push_back(message);
             }

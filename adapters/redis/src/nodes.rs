@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use mcp_sansio::http::{Lease, NodeId};
+use mcp_sansio::http::{Lease, MailboxShare, NodeId};
 
 use crate::link::Failure;
 use crate::reply::{items, number, text};
@@ -39,7 +39,9 @@ impl Inner {
     pub(crate) async fn leave(&self, node: NodeId) -> Result<(), Failure> {
         let name = node.to_string();
         self.link.query(redis::cmd("ZREM").arg(self.keys.leases()).arg(name)).await?;
-        self.link.query(redis::cmd("UNLINK").arg(self.keys.mailbox(node))).await.map(drop)
+        let mut command = redis::cmd("UNLINK");
+        command.arg(self.keys.mailbox(node)).arg(self.keys.mailbox_bytes(node));
+        self.link.query(&command).await.map(drop)
     }
 
     pub(crate) async fn depose(&self, node: NodeId, contents: u64) -> Result<bool, Failure> {
@@ -50,20 +52,25 @@ impl Inner {
         Ok(number(&deposed.await?) == Some(1))
     }
 
+    /// Sends a message, and returns whether the mailbox of the receiver had room for it.
     pub(crate) async fn send(
         &self,
         from: NodeId,
         to: Option<NodeId>,
         message: &[u8],
-    ) -> Result<(), Failure> {
+        share: &MailboxShare,
+    ) -> Result<bool, Failure> {
         let to = to.map(|node| node.to_string()).unwrap_or_default();
         let RedisOptions { mailbox_max, mailbox_retention, .. } = &*self.options;
         let sent = self.link.run(Step::Send, |command| {
             command.arg(1).arg(self.keys.leases()).arg(self.keys.mailboxes());
             command.arg(from.to_string()).arg(to).arg(message);
             command.arg(*mailbox_max).arg(milliseconds(*mailbox_retention));
+            // A caller cannot be named as the sum is.
+            let caller = if share.caller.is_empty() { "node" } else { &share.caller };
+            command.arg(caller).arg(share.bytes_max).arg(share.caller_bytes_max);
         });
-        sent.await.map(drop)
+        Ok(number(&sent.await?) == Some(1))
     }
 
     /// Sets the version of the schema, or compares it.

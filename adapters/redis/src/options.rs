@@ -18,8 +18,10 @@ pub struct RedisOptions {
     /// Events kept of a stream, approximately. 10,000: more than twice as many as one process keeps
     /// in memory. A client that asks for an earlier event is told that it is lost.
     pub stream_events_max: usize,
-    /// Messages that wait for a node, approximately. 4,096: a node that does not read them has
-    /// ended or is overloaded. The oldest ones are dropped; readers of streams notice within
+    /// Messages that wait for a node. 4,096: a node that does not read them has ended or is
+    /// overloaded. Beyond it, and beyond
+    /// [`SharedOptions::mailbox_bytes_max`](mcp_sansio::http::SharedOptions), the answers of clients
+    /// are refused and other messages are not sent; readers of streams notice within
     /// [`SharedOptions::poll`](mcp_sansio::http::SharedOptions).
     pub mailbox_max: usize,
     /// How long a message waits for a node. 1 minute: longer than any lease.

@@ -133,9 +133,10 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1";
 
 /// Puts a message into the mailbox of a node, or of all others. A node without a lease gets none.
+/// Returns 0 if the mailbox of the receiver has no room for it.
 ///
-/// Keys: leases. Arguments: prefix of mailbox keys, sender, receiver or nothing, message,
-/// maximum number of messages, retention.
+/// Keys: leases. Arguments: prefix of mailbox keys, sender, receiver or nothing, message, maximum
+/// number of messages, retention, caller, maximum bytes, those of the caller.
 const SEND: &str = r"
 local nodes
 if ARGV[3] ~= '' then
@@ -143,14 +144,52 @@ if ARGV[3] ~= '' then
 else
   nodes = redis.call('ZRANGE', KEYS[1], 0, -1)
 end
+local size, taken = #ARGV[4], 1
 for _, node in ipairs(nodes) do
   if node ~= ARGV[2] then
     local mailbox = ARGV[1] .. node
-    redis.call('XADD', mailbox, 'MAXLEN', '~', ARGV[5], '*', 'm', ARGV[4])
-    redis.call('PEXPIRE', mailbox, ARGV[6])
+    local counts = mailbox .. ':bytes'
+    local held = redis.call('HMGET', counts, 'total', ARGV[7])
+    if redis.call('XLEN', mailbox) < tonumber(ARGV[5])
+      and tonumber(held[1] or '0') + size <= tonumber(ARGV[8])
+      and tonumber(held[2] or '0') + size <= tonumber(ARGV[9]) then
+      redis.call('XADD', mailbox, '*', 'm', ARGV[4], 'c', ARGV[7])
+      redis.call('HINCRBY', counts, 'total', size)
+      redis.call('HINCRBY', counts, ARGV[7], size)
+      redis.call('PEXPIRE', mailbox, ARGV[6])
+      redis.call('PEXPIRE', counts, ARGV[6])
+    elseif ARGV[3] ~= '' then
+      taken = 0
+    end
   end
 end
-return 1";
+return taken";
+
+/// Removes messages from a mailbox, and returns them: at least one if there are some, and at most a
+/// number of bytes. A message that was read before is only removed.
+///
+/// Keys: mailbox, its counts. Arguments: id of that message or nothing, maximum bytes, maximum number.
+const TAKE: &str = r"
+local function remove(entry)
+  local size, caller = #entry[2][2], entry[2][4] or ''
+  redis.call('XDEL', KEYS[1], entry[1])
+  redis.call('HINCRBY', KEYS[2], 'total', -size)
+  if redis.call('HINCRBY', KEYS[2], caller, -size) <= 0 then redis.call('HDEL', KEYS[2], caller) end
+end
+if ARGV[1] ~= '' then
+  for _, entry in ipairs(redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])) do remove(entry) end
+end
+local reply, bytes = {}, 0
+while #reply < tonumber(ARGV[3]) do
+  local entry = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+  if not entry then break end
+  bytes = bytes + #entry[2][2]
+  if #reply > 0 and bytes > tonumber(ARGV[2]) then break end
+  remove(entry)
+  reply[#reply + 1] = entry
+end
+if redis.call('XLEN', KEYS[1]) == 0 then redis.call('UNLINK', KEYS[1], KEYS[2]) end
+return reply";
 
 /// Stores a task, unless it has ended, as its session may have, or belongs to another node: then it
 /// returns 0. Returns -1 if the task does not exist and must not be created.
@@ -221,13 +260,14 @@ pub(crate) enum Step {
     Open,
     Set,
     Send,
+    Take,
     Schema,
     PutTask,
     ListTasks,
 }
 
 impl Step {
-    const ALL: [(Self, &'static str); 13] = [
+    const ALL: [(Self, &'static str); 14] = [
         (Self::Append, APPEND),
         (Self::Forget, FORGET),
         (Self::Remove, REMOVE),
@@ -238,6 +278,7 @@ impl Step {
         (Self::Open, OPEN),
         (Self::Set, SET),
         (Self::Send, SEND),
+        (Self::Take, TAKE),
         (Self::Schema, SCHEMA),
         (Self::PutTask, PUT_TASK),
         (Self::ListTasks, LIST_TASKS),

@@ -56,6 +56,22 @@ impl Inner {
         })
     }
 
+    pub(crate) async fn read_session(
+        &self,
+        session: &SessionId,
+    ) -> Result<Result<SessionRecord, StoreError>, Failure> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.session(session));
+        let fields = self.link.query(&command).await?;
+        let is_known = matches!(&fields, Value::Map(it) if !it.is_empty())
+            || matches!(&fields, Value::Array(it) if !it.is_empty());
+        if !is_known {
+            return Ok(Err(StoreError::Missing));
+        }
+        let read = Value::Array(vec![Value::Int(0), fields]);
+        Ok(record(read).ok_or(StoreError::Unavailable))
+    }
+
     pub(crate) async fn set_fields(
         &self,
         session: &SessionId,

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_sansio::http::{StoreAction, StoreReply};
+use mcp_sansio::http::{StoreAction, StoreError, StoreReply};
 use mcp_sansio_async::http_server::{SharedStore, StoreOutcome};
 
 use crate::deployment::Deployment;
@@ -154,7 +154,7 @@ impl SharedStore for RedisStore {
 
     async fn receive(&self) -> Vec<u8> {
         let inner = &*self.inner;
-        let message = inner.mailbox.receive(|node| inner.keys.mailbox(node)).await;
+        let message = inner.mailbox.receive(&inner.keys).await;
         inner.counts.received.fetch_add(1, Ordering::Relaxed);
         message
     }
@@ -210,6 +210,10 @@ impl Inner {
                 let opened = self.open_session(&session, node, idle).await?;
                 StoreOutcome::Reply(opened.map(StoreReply::Opened))
             }
+            StoreAction::ReadSession { session, .. } => {
+                let found = self.read_session(&session).await?;
+                StoreOutcome::Reply(found.map(StoreReply::Opened))
+            }
             StoreAction::SetFields { session, fields, idle, .. } => {
                 let found = self.set_fields(&session, &fields, idle).await?;
                 StoreOutcome::Reply(found.map(|()| StoreReply::Done))
@@ -229,10 +233,11 @@ impl Inner {
                 let page = self.list_tasks(&requestor, cursor.as_deref(), tasks_max).await?;
                 StoreOutcome::Reply(page.map(StoreReply::Tasks))
             }
-            StoreAction::Send { action, from, to, message } => {
-                self.send(from, to, &message).await?;
+            StoreAction::Send { action, from, to, message, share } => {
+                let taken = self.send(from, to, &message, &share).await?;
+                let result = taken.then_some(StoreReply::Done).ok_or(StoreError::Unavailable);
                 match action {
-                    Some(_) => StoreOutcome::Reply(Ok(StoreReply::Done)),
+                    Some(_) => StoreOutcome::Reply(result),
                     None => StoreOutcome::Taken,
                 }
             }

@@ -49,6 +49,7 @@ impl Origin {
             | StoreAction::Depose { action, .. }
             | StoreAction::PutSession { action, .. }
             | StoreAction::OpenSession { action, .. }
+            | StoreAction::ReadSession { action, .. }
             | StoreAction::SetFields { action, .. }
             | StoreAction::RemoveSession { action, .. }
             | StoreAction::PutTask { action, .. }

@@ -18,7 +18,7 @@ async fn use_all(store: &RedisStore) {
             2
         );
     }
-    inner.send(node(2), None, b"hello").await.unwrap();
+    inner.send(node(2), None, b"hello", &super::share()).await.unwrap();
     inner.join(node(1)).await;
     use mcp_sansio_async::http_server::SharedStore as _;
     assert_eq!(store.receive().await, b"hello");

@@ -44,7 +44,7 @@ async fn actions_fail_at_once_without_redis_and_work_again_with_it() {
         assert!(store.inner.append(&event(0)).await.unwrap());
         // The connection for messages recovers as well.
         assert!(store.inner.extend_lease(node(1), LEASE, true, 1).await.unwrap().held);
-        store.inner.send(node(2), Some(node(1)), b"again").await.unwrap();
+        store.inner.send(node(2), Some(node(1)), b"again", &super::share()).await.unwrap();
         assert_eq!(store.receive().await, b"again");
         assert!(store.monitor().counters().connections > 1);
     })

@@ -11,7 +11,7 @@ mod tasks;
 
 use std::time::Duration;
 
-use mcp_sansio::http::{EventPosition, NodeId, SessionId, StoredEvent};
+use mcp_sansio::http::{EventPosition, MailboxShare, NodeId, SessionId, StoredEvent};
 
 use crate::sessions::Numbers;
 use crate::{RedisOptions, RedisStore};
@@ -41,6 +41,11 @@ async fn with_redis(test: impl AsyncFnOnce(RedisServer, RedisStore)) {
     let Some(server) = RedisServer::start(&[]) else { return };
     let store = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
     test(server, store).await;
+}
+
+/// Much room in mailboxes.
+fn share() -> MailboxShare {
+    MailboxShare::new("someone".into(), 1 << 30, 1 << 30)
 }
 
 /// Returns the numbers for storing a session whose replicas up to this one are known.

@@ -1,8 +1,10 @@
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use mcp_sansio::http::MailboxShare;
 use mcp_sansio_async::http_server::SharedStore as _;
 
-use super::{IDLE, LEASE, RedisServer, event, first, node, session, with_redis};
+use super::{IDLE, LEASE, RedisServer, event, first, node, session, share, with_redis};
 use crate::{RedisOptions, RedisStore, RedisStoreError};
 
 #[tokio::test]
@@ -46,7 +48,7 @@ async fn messages_arrive_in_order_at_their_nodes() {
     for number in 0..300_u32 {
         let to = (number % 3 == 0).then(|| node(2));
         let message = number.to_be_bytes();
-        stores[0].inner.send(node(1), to, &message).await.unwrap();
+        stores[0].inner.send(node(1), to, &message, &share()).await.unwrap();
     }
     for number in 0..300_u32 {
         assert_eq!(stores[1].receive().await, number.to_be_bytes());
@@ -61,9 +63,49 @@ async fn messages_arrive_in_order_at_their_nodes() {
     assert_eq!(stores[1].monitor().counters().received, 300);
     // A node with a new id reads its new mailbox only.
     stores[1].inner.join(node(9)).await;
-    stores[0].inner.send(node(1), Some(node(2)), b"old").await.unwrap();
-    stores[0].inner.send(node(1), Some(node(9)), b"new").await.unwrap();
+    stores[0].inner.send(node(1), Some(node(2)), b"old", &share()).await.unwrap();
+    stores[0].inner.send(node(1), Some(node(9)), b"new", &share()).await.unwrap();
     assert_eq!(stores[1].receive().await, b"new");
+}
+
+#[tokio::test]
+async fn messages_have_shares_of_a_mailbox_and_are_gone_when_they_are_read() {
+    with_redis(async |server, store| {
+        let inner = &store.inner;
+        inner.join(node(1)).await;
+        let keys = || {
+            let keys = server.cli(&["KEYS", "*"]);
+            keys.lines().map(str::to_owned).collect::<BTreeSet<String>>()
+        };
+        let permanent = keys();
+        let (long, room) = (vec![b'x'; 1_000_000], 10_000_000);
+        let mut sent = Vec::new();
+        for caller in ["ann", "bob", ""] {
+            let (bytes_max, own) =
+                if caller.is_empty() { (room, room) } else { (7_000_000, 4_000_000) };
+            let share = MailboxShare::new(caller.into(), bytes_max, own);
+            let mut taken = 0;
+            for _ in 0..20 {
+                taken +=
+                    usize::from(inner.send(node(2), Some(node(1)), &long, &share).await.unwrap());
+                // A message to all never fails.
+                assert!(inner.send(node(2), None, b"{}", &share).await.unwrap());
+            }
+            sent.push(taken);
+        }
+        assert_eq!(sent, [3, 3, 3], "a caller has a share, all callers leave some room");
+        let used = server.cli(&["MEMORY", "USAGE", &inner.keys.mailbox(node(1)), "SAMPLES", "0"]);
+        assert!(used.parse::<usize>().unwrap() < 2 * room, "{used}");
+        let mut received = [0; 2];
+        while received != [9, 60] {
+            let message = tokio::time::timeout(Duration::from_secs(5), store.receive()).await;
+            received[usize::from(message.unwrap().len() == 2)] += 1;
+        }
+        let nothing = Duration::from_millis(300);
+        assert!(tokio::time::timeout(nothing, store.receive()).await.is_err());
+        assert_eq!(keys(), permanent);
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -75,11 +117,11 @@ async fn mailboxes_are_bounded_and_only_small_keys_last() {
     let inner = &store.inner;
     inner.join(node(1)).await;
     for number in 0..1000_u32 {
-        inner.send(node(2), None, &number.to_be_bytes()).await.unwrap();
-        inner.send(node(2), Some(node(3)), b"nobody is there").await.unwrap();
+        inner.send(node(2), None, &number.to_be_bytes(), &share()).await.unwrap();
+        inner.send(node(2), Some(node(3)), b"nobody is there", &share()).await.unwrap();
     }
     let length: usize = server.cli(&["XLEN", &inner.keys.mailbox(node(1))]).parse().unwrap();
-    assert!((200..=300).contains(&length), "{length}");
+    assert_eq!(length, 200);
     assert_eq!(server.cli(&["EXISTS", &inner.keys.mailbox(node(3))]), "0");
     inner.append(&event(0).last()).await.unwrap();
     inner.put_session(&session(1), first(1), node(1), &[], IDLE).await.unwrap().unwrap();
@@ -87,7 +129,7 @@ async fn mailboxes_are_bounded_and_only_small_keys_last() {
     let lasting: Vec<&str> =
         keys.lines().filter(|key| server.cli(&["PTTL", key]) == "-1").collect();
     assert_eq!(lasting.len(), 3, "{lasting:?}");
-    assert_eq!(keys.lines().count(), 7, "{keys}");
+    assert_eq!(keys.lines().count(), 8, "{keys}");
 }
 
 #[tokio::test]

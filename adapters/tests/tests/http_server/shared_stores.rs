@@ -90,6 +90,13 @@ impl Node {
                 entry.fields.extend(fields);
                 done
             }
+            StoreAction::ReadSession { session, .. } => {
+                let found = state.sessions.get(session.as_str()).map(|entry| {
+                    let fields = entry.fields.clone().into_iter().collect();
+                    StoreReply::Opened(SessionRecord::new(0, entry.owners.clone(), fields))
+                });
+                StoreOutcome::Reply(found.ok_or(StoreError::Missing))
+            }
             StoreAction::OpenSession { session, node, .. } => {
                 let opened = state.sessions.get_mut(session.as_str()).map(|entry| {
                     entry.replicas += 1;

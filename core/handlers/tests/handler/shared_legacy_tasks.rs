@@ -345,3 +345,27 @@ fn each_client_may_ask_often_for_its_tasks_on_other_nodes() {
     cluster.pass(Duration::from_secs(1));
     assert!(!refused(&mut cluster));
 }
+
+#[test]
+fn the_tasks_of_a_session_end_with_it_on_all_nodes() {
+    // Rule: [TASK-021].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let (client, other) = (cluster.enter(0, None), cluster.enter(0, None));
+    let known = cluster.enter(1, Some("ann"));
+    let kept = [cluster.task(0, &other, "slow"), cluster.task(1, &known, "slow")];
+    for at in 0..2 {
+        cluster.task(at, &client, "slow");
+    }
+    assert_eq!([0, 1].map(|at| cluster.running(at)), [2, 2]);
+    cluster.leave(0, &client);
+    cluster.leave(1, &known);
+    assert_eq!(cluster.store.task_count(cluster.now), 2, "those of others");
+    assert_eq!([0, 1].map(|at| cluster.running(at)), [1, 1]);
+    gate.open();
+    cluster.settle();
+    assert_eq!(cluster.status(1, &other, &kept[0]), "completed");
+    // A principal finds its tasks in another session.
+    let known = cluster.enter(0, Some("ann"));
+    assert_eq!(cluster.status(0, &known, &kept[1]), "completed");
+}

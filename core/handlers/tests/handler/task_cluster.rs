@@ -255,11 +255,11 @@ impl TaskCluster {
             Store::failure(&action)
         } else {
             let effects = self.store.execute(action, now);
-            if let Some((from, to, message)) = effects.message.filter(|_| !self.loses_messages) {
+            if let Some(message) = effects.message.filter(|_| !self.loses_messages) {
                 for node in &mut self.nodes {
                     let id = node.server.as_ref().and_then(|server| server.machine().node_id());
-                    if id.is_some() && id != Some(from) && to.is_none_or(|to| id == Some(to)) {
-                        node.messages.push(message.clone());
+                    if id.is_some_and(|id| message.is_for(id)) {
+                        node.messages.push(message.text.clone());
                     }
                 }
             }
@@ -287,6 +287,18 @@ impl TaskCluster {
         let confirmed = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         self.post(at, &client, None, &confirmed.to_string());
         client
+    }
+
+    /// Ends the session of a client.
+    pub(crate) fn leave(&mut self, at: usize, client: &ClusterClient) {
+        let mut head = RequestHead::new("DELETE", "/mcp");
+        head.field("host", b"localhost");
+        let session = client.session.as_deref().expect("a session");
+        head.field("mcp-session-id", session.as_bytes());
+        let caller = client.principal.clone().into();
+        let server = self.nodes[at].server.as_mut().expect("the node runs");
+        server.handle_request(&head, b"", &caller, self.now);
+        self.settle();
     }
 
     /// Sends a request to a node.

@@ -357,20 +357,15 @@ impl Cluster {
             self.ends.declared.insert(key.task.clone());
         }
         let effects = self.store.execute(action, now);
-        if let Some((from, to, message)) = effects.message {
+        if let Some(message) = effects.message {
             for other in 0..self.nodes.len() {
-                let id = self.owner(other).id;
-                let addressed = match to {
-                    Some(to) => id == Some(to),
-                    None => id.is_some() && id != Some(from),
-                };
-                if addressed {
+                if self.owner(other).id.is_some_and(|id| message.is_for(id)) {
                     // The store keeps it for a node that does not reach it.
                     let reached = now.max(self.nodes[other].cut_until).max(self.store_down_until);
                     let when = (reached + self.latency()).max(self.nodes[other].heard_at);
                     self.nodes[other].heard_at = when;
                     let life = self.nodes[other].life;
-                    self.plan(when, Due::Message(other, life, message.clone()));
+                    self.plan(when, Due::Message(other, life, message.text.clone()));
                 }
             }
         }

@@ -42,7 +42,7 @@ pub use server::RefusedHead;
 #[cfg(feature = "server")]
 pub use server::{
     ActionId, Admission, CallerHandle, CatalogChange, EventPosition, EventStore, HttpServerOptions,
-    Lease, NodeId, NotStored, ParsedBody, ReadId, ResponseMode, Server, ServerLimits,
+    Lease, MailboxShare, NodeId, NotStored, ParsedBody, ReadId, ResponseMode, Server, ServerLimits,
     ServerTimeouts, ServerTransmit, SessionRecord, Shards, ShardsWithStore, SharedOptions,
     StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand, TaskKey, TaskMessage, TaskPage,
     TaskRecord, TaskStoreEvent, UnservableTool, WhenUnavailable,

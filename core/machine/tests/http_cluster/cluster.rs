@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_sansio::http::{
-    ExchangeId, HttpServerOptions, RequestHead, Server, ServerTransmit, SharedOptions, StoreAction,
+    ExchangeId, HttpServerOptions, NodeId, RemoteAddress, RequestHead, Server, ServerTransmit,
+    SharedOptions, StoreAction,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Event, Request, RequestHandle, ServerOptions, Violation};
@@ -57,6 +58,8 @@ pub(crate) struct Node {
     /// It does not reach the store before this time.
     pub(crate) cut_until: Instant,
     sent_at: Instant,
+    /// The number of actions that have not arrived at the store.
+    pending: usize,
     heard_at: Instant,
     exchanges: BTreeMap<ExchangeId, usize>,
 }
@@ -66,7 +69,7 @@ pub(crate) struct Node {
 enum Due {
     Arrive(usize, u32, StoreAction),
     Complete(usize, u32, Completion),
-    Message(usize, u32, Vec<u8>),
+    Message(usize, u32, Vec<u8>, (NodeId, String)),
     Work(usize, u32, RequestHandle, Step),
     Start(usize),
     Wake(usize),
@@ -88,6 +91,8 @@ pub(crate) struct Outgoing {
     pub(crate) last_event: Option<String>,
     pub(crate) body: String,
     pub(crate) principal: Option<&'static str>,
+    /// The last byte of the sender's address, if it is known.
+    pub(crate) address: Option<u8>,
     /// The endpoint if it is empty.
     pub(crate) target: String,
 }
@@ -111,6 +116,8 @@ pub(crate) struct Cluster {
     lost_events: bool,
     /// How much later a node gets the result of a heartbeat.
     pub(crate) heartbeat_delay: Duration,
+    /// How many actions of a node the store executes at the same time, and how long each takes.
+    pub(crate) throughput: Option<(usize, Duration)>,
     /// How much later a node learns that an event is stored.
     pub(crate) append_delay: Duration,
 }
@@ -140,6 +147,7 @@ impl Cluster {
             paused_until: Instant::ZERO,
             cut_until: Instant::ZERO,
             sent_at: Instant::ZERO,
+            pending: 0,
             heard_at: Instant::ZERO,
             exchanges: BTreeMap::new(),
         };
@@ -158,6 +166,7 @@ impl Cluster {
             lost_events: false,
             heartbeat_delay: Duration::ZERO,
             append_delay: Duration::ZERO,
+            throughput: None,
         };
         for at in 0..count {
             cluster.start(at);
@@ -183,6 +192,7 @@ impl Cluster {
             return;
         }
         self.nodes[at].life += 1;
+        self.nodes[at].pending = 0;
         for (_, reply) in core::mem::take(&mut self.nodes[at].exchanges) {
             self.replies[reply].broken = true;
             self.replies[reply].place = None;
@@ -247,6 +257,9 @@ impl Cluster {
         if let Some(last) = &request.last_event {
             head.field("last-event-id", last.as_bytes());
         }
+        if let Some(last) = request.address {
+            head.remote_address(RemoteAddress::new([127, 0, 0, last].into()));
+        }
         let caller = match request.principal {
             Some(name) => Caller::from_principal(Principal::new(name)),
             None => Caller::ANONYMOUS,
@@ -278,16 +291,24 @@ impl Cluster {
     pub(crate) fn pump(&mut self, at: usize) {
         let now = self.now;
         loop {
-            let Some(server) = &mut self.nodes[at].server else { return };
-            server.assert_consistent();
+            let (most, each) = self.throughput.unwrap_or((usize::MAX, Duration::ZERO));
+            let Node { server: Some(server), pending, .. } = &mut self.nodes[at] else { return };
+            // It takes as long as there are actions, of which there are many if the store is slow.
+            if self.throughput.is_none() {
+                server.assert_consistent();
+            }
             if let Some(event) = server.poll_event() {
                 self.on_event(at, event);
                 continue;
             }
+            if *pending >= most {
+                break;
+            }
             let Some(action) = server.poll_store() else { break };
+            *pending += 1;
             let life = self.nodes[at].life;
             let latency = self.latency();
-            let arrival = (now + latency).max(self.nodes[at].sent_at);
+            let arrival = (now + latency).max(self.nodes[at].sent_at + each);
             self.nodes[at].sent_at = arrival;
             self.plan(arrival, Due::Arrive(at, life, action));
         }
@@ -398,21 +419,18 @@ impl Cluster {
             _ => Duration::ZERO,
         };
         let effects = self.store.execute(action, now);
-        if let Some((from, to, message)) = effects.message {
+        if let Some(message) = effects.message {
             for other in 0..self.nodes.len() {
                 let Some(server) = &self.nodes[other].server else { continue };
-                let id = server.node_id();
-                let addressed = match to {
-                    Some(to) => id == Some(to),
-                    None => id != Some(from),
-                };
-                if addressed {
+                let Some(id) = server.node_id().filter(|id| message.is_for(*id)) else { continue };
+                if self.store.admit(id, &message) {
                     // The store keeps it for a node that does not reach it.
                     let reached = now.max(self.nodes[other].cut_until).max(self.store_down_until);
                     let when = (reached + self.latency()).max(self.nodes[other].heard_at);
                     self.nodes[other].heard_at = when;
                     let life = self.nodes[other].life;
-                    self.plan(when, Due::Message(other, life, message.clone()));
+                    let share = (id, message.share.caller.clone());
+                    self.plan(when, Due::Message(other, life, message.text.clone(), share));
                 }
             }
         }
@@ -426,7 +444,20 @@ impl Cluster {
     pub(crate) fn empty_store(&mut self) {
         self.lost_events = true;
         self.store.empty();
-        self.agenda.retain(|_, due| !matches!(due, Due::Message(..)));
+        for (at, due) in core::mem::take(&mut self.agenda) {
+            if matches!(due, Due::Message(..)) {
+                self.forget_message(&due);
+            } else {
+                self.agenda.insert(at, due);
+            }
+        }
+    }
+
+    /// Frees the room of a message that is lost.
+    fn forget_message(&mut self, due: &Due) {
+        if let Due::Message(_, _, message, (node, caller)) = due {
+            self.store.take(*node, caller, message.len());
+        }
     }
 
     /// Fails over to a replica of the store that does not have the last event of each stream, nor the
@@ -439,7 +470,9 @@ impl Cluster {
             let of_node = |due: &Due| matches!(due, Due::Message(to, ..) if *to == node);
             let last = self.agenda.iter().rev().find(|(_, due)| of_node(due));
             if let Some(at) = last.map(|(at, _)| *at) {
-                self.agenda.remove(&at);
+                if let Some(due) = self.agenda.remove(&at) {
+                    self.forget_message(&due);
+                }
             }
         }
     }
@@ -495,7 +528,7 @@ impl Cluster {
         let (node, lives) = match &due {
             Due::Arrive(at, life, _) => (Some(*at), self.nodes[*at].life == *life),
             Due::Complete(at, life, _)
-            | Due::Message(at, life, _)
+            | Due::Message(at, life, ..)
             | Due::Work(at, life, ..)
             | Due::Request(at, life, ..) => {
                 let node = &self.nodes[*at];
@@ -505,6 +538,7 @@ impl Cluster {
         };
         // Actions that a node has sent before its end may still arrive.
         if !lives && !matches!(due, Due::Arrive(..)) {
+            self.forget_message(&due);
             if let Due::Request(_, _, reply, _) = due {
                 self.replies[reply].broken = true;
                 self.woken.push(self.replies[reply].client);
@@ -519,7 +553,15 @@ impl Cluster {
             return self.plan(until, due);
         }
         match due {
-            Due::Arrive(at, life, action) => self.arrive(at, life, action),
+            Due::Arrive(at, life, action) => {
+                self.arrive(at, life, action);
+                if self.nodes[at].life == life {
+                    self.nodes[at].pending -= 1;
+                    if self.throughput.is_some() {
+                        self.pump(at);
+                    }
+                }
+            }
             Due::Complete(at, _, completion) => {
                 let server = self.server(at);
                 match completion {
@@ -531,7 +573,8 @@ impl Cluster {
                 }
                 self.pump(at);
             }
-            Due::Message(at, _, message) => {
+            Due::Message(at, _, message, (node, caller)) => {
+                self.store.take(node, &caller, message.len());
                 self.server(at).handle_node_message(&message, now);
                 self.pump(at);
             }

@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Outgoing, Reply};
 
-const SOON: Duration = Duration::from_millis(900);
+pub(crate) const SOON: Duration = Duration::from_millis(900);
 
 impl Cluster {
     /// Sends a request to a node and waits a second. Returns the index of its reply.
-    fn ask(&mut self, at: usize, request: Outgoing) -> usize {
+    pub(crate) fn ask(&mut self, at: usize, request: Outgoing) -> usize {
         let reply = self.request(at, 0, request);
         self.advance(SOON);
         reply
     }
 
-    fn post(&mut self, at: usize, session: &str, body: &Value) -> usize {
+    pub(crate) fn post(&mut self, at: usize, session: &str, body: &Value) -> usize {
         let session = Some(session.to_owned());
         self.ask(
             at,
@@ -26,28 +26,33 @@ impl Cluster {
         )
     }
 
-    fn get(&mut self, at: usize, session: &str, last_event: Option<&str>) -> usize {
+    pub(crate) fn get(&mut self, at: usize, session: &str, last_event: Option<&str>) -> usize {
         let session = Some(session.to_owned());
         let last_event = last_event.map(str::to_owned);
         self.ask(at, Outgoing { method: "GET", session, last_event, ..Outgoing::default() })
     }
 
     /// Opens a session on a node, and confirms it on another one.
-    fn open(&mut self, at: usize, confirmed_at: usize) -> String {
-        let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
-            "clientInfo": {"name": "c", "version": "1"}}});
-        let method = "POST";
-        let reply =
-            self.ask(at, Outgoing { method, body: body.to_string(), ..Outgoing::default() });
-        let session = self.replies[reply].session.clone().expect("a session");
+    pub(crate) fn open(&mut self, at: usize, confirmed_at: usize) -> String {
+        let session = self.initialize(at, "2025-11-25");
         let confirmed = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         let reply = self.post(confirmed_at, &session, &confirmed);
         assert_eq!(self.replies[reply].status, Some(202));
         session
     }
 
-    fn call(&mut self, at: usize, session: &str, id: u32, name: &str) -> usize {
+    /// Opens a session on a node, which its client has not confirmed.
+    pub(crate) fn initialize(&mut self, at: usize, revision: &str) -> String {
+        let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": revision, "capabilities": {"roots": {}},
+            "clientInfo": {"name": "c", "version": "1"}}});
+        let method = "POST";
+        let reply =
+            self.ask(at, Outgoing { method, body: body.to_string(), ..Outgoing::default() });
+        self.replies[reply].session.clone().expect("a session")
+    }
+
+    pub(crate) fn call(&mut self, at: usize, session: &str, id: u32, name: &str) -> usize {
         let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
             "name": name, "_meta": {"progressToken": id}}});
         self.post(at, session, &body)
@@ -55,7 +60,7 @@ impl Cluster {
 }
 
 impl Reply {
-    fn messages(&self) -> Vec<Value> {
+    pub(crate) fn messages(&self) -> Vec<Value> {
         let data = self.text().lines().filter_map(|line| line.strip_prefix("data: "));
         // An event without data only has an id.
         data.filter(|text| !text.is_empty())
@@ -63,7 +68,7 @@ impl Reply {
             .collect()
     }
 
-    fn last_id(&self) -> &str {
+    pub(crate) fn last_id(&self) -> &str {
         let mut ids = self.text().lines().filter_map(|line| line.strip_prefix("id: "));
         ids.next_back().expect("an event id")
     }
@@ -464,10 +469,12 @@ fn a_node_keeps_its_replica_when_it_reads_a_session_that_the_store_has_lost() {
     let unknown = cluster.call(1, &"0".repeat(32), 2, "plain");
     assert_eq!(cluster.replies[unknown].status, Some(503));
     assert_eq!(cluster.store.session_count(), 1);
-    let opened = cluster.store.executed["open"];
+    let opened = cluster.store.executed.get("open").copied();
+    let read = cluster.store.executed["read session"];
     // An event of a replica that is not known either: the node reads the session.
     cluster.get(0, &session, Some(&format!("{}-1", 9 << 18)));
-    assert_eq!(cluster.store.executed["open"], opened + 1);
+    assert_eq!(cluster.store.executed["read session"], read + 1);
+    assert_eq!(cluster.store.executed.get("open").copied(), opened, "to read takes no number");
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}});
     cluster.post(0, &session, &answer);
     assert_eq!(cluster.replies[reply].messages()[1]["id"], 1);

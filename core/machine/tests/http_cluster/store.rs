@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::{
-    ActionId, EventPosition, Lease, NodeId, NotStored, ReadId, SessionRecord, StoreAction,
-    StoreError, StoreReply, StoredEvent, TaskKey, TaskPage, TaskRecord,
+    ActionId, EventPosition, Lease, MailboxShare, NodeId, NotStored, ReadId, SessionRecord,
+    StoreAction, StoreError, StoreReply, StoredEvent, TaskKey, TaskPage, TaskRecord,
 };
 
 #[derive(Default)]
@@ -19,6 +19,11 @@ pub(crate) struct Store {
     ended: BTreeMap<String, Instant>,
     tasks: BTreeMap<TaskKey, Task>,
     task_count: u64,
+    mailboxes: BTreeMap<NodeId, Mailbox>,
+    /// The most bytes that have waited for all nodes together.
+    pub(crate) mailbox_peak: usize,
+    /// The bytes of replies and messages.
+    pub(crate) moved: usize,
     /// How many actions were executed, by name.
     pub(crate) executed: BTreeMap<&'static str, usize>,
 }
@@ -66,9 +71,27 @@ pub(crate) enum Completion {
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) completion: Option<Completion>,
-    /// A message, its sender, and its receiver unless it is for all.
-    pub(crate) message: Option<(NodeId, Option<NodeId>, Vec<u8>)>,
+    pub(crate) message: Option<Message>,
 }
+
+/// A message between nodes.
+pub(crate) struct Message {
+    from: NodeId,
+    /// All others if it is `None`.
+    to: Option<NodeId>,
+    pub(crate) text: Vec<u8>,
+    pub(crate) share: MailboxShare,
+}
+
+impl Message {
+    /// Returns whether a node gets the message.
+    pub(crate) fn is_for(&self, node: NodeId) -> bool {
+        self.to.map_or(node != self.from, |to| to == node)
+    }
+}
+
+/// The bytes that wait for a node, of each caller.
+type Mailbox = BTreeMap<String, usize>;
 
 impl Store {
     /// Executes an action.
@@ -141,6 +164,20 @@ impl Store {
                 });
                 ("open", Some(Completion::Action(action, found.ok_or(StoreError::Missing))))
             }
+            StoreAction::ReadSession { action, session } => {
+                let found = self.sessions.get(session.as_str()).map(|session| {
+                    let owners: Vec<_> =
+                        session.owners.iter().map(|(at, node)| (*at, *node)).collect();
+                    let fields: Vec<_> = session.fields.clone().into_iter().collect();
+                    self.moved += owners.len() * 24
+                        + fields
+                            .iter()
+                            .map(|(name, value)| name.len() + value.len())
+                            .sum::<usize>();
+                    StoreReply::Opened(SessionRecord::new(0, owners, fields))
+                });
+                ("read session", Some(Completion::Action(action, found.ok_or(StoreError::Missing))))
+            }
             StoreAction::SetFields { action, session, fields, idle } => {
                 let found = self.sessions.get_mut(session.as_str()).map(|session| {
                     for (field, value) in fields {
@@ -175,8 +212,13 @@ impl Store {
                 let page = self.list_tasks(&requestor, cursor.as_deref(), tasks_max);
                 ("list tasks", Some(Completion::Action(action, page.map(StoreReply::Tasks))))
             }
-            StoreAction::Send { action, from, to, message } => {
-                effects.message = Some((from, to, message));
+            StoreAction::Send { action, from, to, message, share } => {
+                self.moved += message.len();
+                if to.is_some_and(|to| !self.has_room(to, &share, message.len())) {
+                    let refused = |action| Completion::Action(action, Err(StoreError::Unavailable));
+                    return Effects { completion: action.map(refused), ..effects };
+                }
+                effects.message = Some(Message { from, to, text: message, share });
                 let done = action.map(|action| Completion::Action(action, Ok(StoreReply::Done)));
                 ("send", done)
             }
@@ -280,6 +322,7 @@ impl Store {
             | StoreAction::Depose { action, .. }
             | StoreAction::PutSession { action, .. }
             | StoreAction::OpenSession { action, .. }
+            | StoreAction::ReadSession { action, .. }
             | StoreAction::SetFields { action, .. }
             | StoreAction::RemoveSession { action, .. }
             | StoreAction::PutTask { action, .. }
@@ -292,7 +335,10 @@ impl Store {
 
     /// Removes everything, as a restart without persistence does.
     pub(crate) fn empty(&mut self) {
-        *self = Self { executed: core::mem::take(&mut self.executed), ..Self::default() };
+        let executed = core::mem::take(&mut self.executed);
+        // They arrive all the same.
+        let mailboxes = core::mem::take(&mut self.mailboxes);
+        *self = Self { executed, mailboxes, ..Self::default() };
     }
 
     /// Loses the last `count` events of each stream, as a failover to a late replica does.
@@ -315,6 +361,49 @@ impl Store {
             !task.records.is_empty()
         });
         lost
+    }
+
+    fn has_room(&self, node: NodeId, share: &MailboxShare, bytes: usize) -> bool {
+        let Some(mailbox) = self.mailboxes.get(&node) else {
+            return bytes <= share.bytes_max.min(share.caller_bytes_max);
+        };
+        let own = mailbox.get(&share.caller).copied().unwrap_or_default();
+        mailbox.values().sum::<usize>() + bytes <= share.bytes_max
+            && own + bytes <= share.caller_bytes_max
+    }
+
+    /// Puts a message into the mailbox of a node, if it has room. The node takes it with
+    /// [`take`](Self::take).
+    pub(crate) fn admit(&mut self, node: NodeId, message: &Message) -> bool {
+        let Message { text, share, .. } = message;
+        if !self.has_room(node, share, text.len()) {
+            return false;
+        }
+        let mailbox = self.mailboxes.entry(node).or_default();
+        *mailbox.entry(share.caller.clone()).or_default() += text.len();
+        let waiting = self.mailboxes.values().flat_map(BTreeMap::values).sum();
+        self.mailbox_peak = self.mailbox_peak.max(waiting);
+        true
+    }
+
+    pub(crate) fn take(&mut self, node: NodeId, caller: &str, bytes: usize) {
+        let Some(mailbox) = self.mailboxes.get_mut(&node) else { return };
+        if let Some(own) = mailbox.get_mut(caller) {
+            *own -= bytes;
+        }
+        mailbox.retain(|_, bytes| *bytes > 0);
+        if mailbox.is_empty() {
+            self.mailboxes.remove(&node);
+        }
+    }
+
+    /// Returns the bytes of everything except leases.
+    pub(crate) fn byte_length(&self) -> usize {
+        let sessions = self.sessions.keys().map(|id| self.session_bytes(id));
+        let logs = self.logs.values().flat_map(|log| &log.events).map(|it| it.message.len() + 20);
+        let tasks = self.tasks.values().map(|task| task.record().task.len());
+        let mailboxes = self.mailboxes.values().flat_map(BTreeMap::values).copied();
+        sessions.chain(logs).chain(tasks).chain(mailboxes).sum::<usize>() + self.ended.len() * 32
     }
 
     /// Returns the bytes of a session: its names and values, without its events.
@@ -350,6 +439,11 @@ impl Store {
 
     pub(crate) fn task_count(&self, now: Instant) -> usize {
         self.tasks.values().filter(|task| task.expires > now).count()
+    }
+
+    /// Returns the fields of a session.
+    pub(crate) fn fields(&self, id: &str) -> BTreeMap<String, String> {
+        self.sessions.get(id).map(|session| session.fields.clone()).unwrap_or_default()
     }
 
     pub(crate) fn session_count(&self) -> usize {

@@ -2,16 +2,19 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString as _};
 use core::cmp::Reverse;
 use core::hash::BuildHasher;
 
 use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Index, Key, Slab};
+use sha2::{Digest as _, Sha256};
 
 use crate::http::RemoteAddress;
 use crate::{Caller, Principal};
 
 use super::shards::{CallerCount, CallerCounts, Shards};
+use super::store_queue::Account;
 
 /// Identifies the caller that a running handler counts against: see
 /// [`begin_handler`](super::Server::begin_handler).
@@ -96,6 +99,50 @@ impl Callers {
         self.table.as_mut()?.entries.get_mut(caller?)
     }
 
+    /// Returns the account of a caller for what it asks of a store.
+    pub(super) fn account(&self, caller: Option<Key>) -> Account {
+        caller.and_then(|it| self.get(it)).map_or(Account::Unknown, |it| Account::Caller(it.hash))
+    }
+
+    /// Returns the account of a sender that may hold no resource yet.
+    pub(super) fn account_of(
+        &self,
+        principal: Option<&Principal>,
+        address: Option<RemoteAddress>,
+    ) -> Account {
+        self.hash_of(principal, address).map_or(Account::Unknown, Account::Caller)
+    }
+
+    /// Returns the account of a named owner, such as the requestor of tasks. Empty if it is unknown.
+    pub(super) fn account_of_name(&self, name: &str) -> Account {
+        if name.is_empty() {
+            return Account::Unknown;
+        }
+        Account::Caller(self.hasher.hash_one((2_u8, name)))
+    }
+
+    /// Returns a text that stands for a caller at all nodes: a part of a hash, because names are
+    /// personal. Not empty.
+    pub(super) fn label(&self, caller: Option<Key>) -> String {
+        match caller.and_then(|caller| self.get(caller)).map(|entry| &entry.identity) {
+            Some(Identity::Principal(principal)) => label_of(principal.as_str()),
+            Some(Identity::Address(address)) => label_of(&address.ip().to_string()),
+            None => label_of(""),
+        }
+    }
+
+    fn hash_of(
+        &self,
+        principal: Option<&Principal>,
+        address: Option<RemoteAddress>,
+    ) -> Option<u64> {
+        Some(match (principal, address) {
+            (Some(principal), _) => self.hasher.hash_one((0_u8, principal.as_str())),
+            (None, Some(address)) => self.hasher.hash_one((1_u8, address)),
+            (None, None) => return None,
+        })
+    }
+
     /// Returns the caller of a request, and counts an exchange for it until
     /// [`close_exchange`](Self::close_exchange). Returns `None` if the caller is unknown.
     pub(super) fn enter(
@@ -103,11 +150,7 @@ impl Callers {
         principal: Option<&Principal>,
         address: Option<RemoteAddress>,
     ) -> Option<Key> {
-        let hash = match (principal, address) {
-            (Some(principal), _) => self.hasher.hash_one((0_u8, principal.as_str())),
-            (None, Some(address)) => self.hasher.hash_one((1_u8, address)),
-            (None, None) => return None,
-        };
+        let hash = self.hash_of(principal, address)?;
         let table = self.table.get_or_insert_default();
         let is_it = |number| {
             let entry = table.entries.get(Key::from_number(number));
@@ -279,6 +322,12 @@ impl Callers {
         let entries = self.table.iter().flat_map(|table| table.entries.iter());
         entries.map(|(key, caller)| (key, caller.sessions as usize, caller.exchanges as usize))
     }
+}
+
+/// Returns a short hash of a name, which may be long or personal, as hexadecimal digits.
+pub(super) fn label_of(name: &str) -> String {
+    let hash = Sha256::new().chain_update(b"caller").chain_update(name).finalize();
+    hash.iter().take(8).map(|byte| alloc::format!("{byte:02x}")).collect()
 }
 
 impl Entry {

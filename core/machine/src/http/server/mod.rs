@@ -25,6 +25,7 @@ mod sessions;
 mod shards;
 mod shared;
 mod store;
+mod store_queue;
 mod stream;
 mod streams;
 mod timing;
@@ -58,8 +59,8 @@ pub use operations::RefusedHead;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
 pub use shards::{Shards, ShardsWithStore};
 pub use shared::{
-    ActionId, Lease, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply, TaskCommand,
-    TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent, WhenUnavailable,
+    ActionId, Lease, MailboxShare, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply,
+    TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent, WhenUnavailable,
 };
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 

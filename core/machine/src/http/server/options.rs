@@ -221,8 +221,15 @@ pub struct ServerLimits {
     /// Beyond it, and beyond as many again for removals, actions are dropped and counted in
     /// [`Server::dropped_store_actions`](super::Server::dropped_store_actions).
     pub store_actions_max: usize,
-    /// Bytes of the messages among those actions. 64 MiB.
+    /// Bytes of the messages and other texts in those actions. 64 MiB.
     pub store_bytes_max: usize,
+    /// Actions of one caller among those that wait for the store. 16,384: a quarter of all, as for
+    /// sessions. Callers have their turns, so one with many actions does not delay those of others,
+    /// and all callers together leave an eighth of the total for what keeps a node alive. Callers of
+    /// whom neither a principal nor an address is known have one share together.
+    pub store_actions_per_caller_max: usize,
+    /// Bytes in those actions of one caller. 16 MiB: four messages of the maximum length.
+    pub store_bytes_per_caller_max: usize,
     /// Events that one read of the external store returns, at least one. 256.
     pub store_page_events_max: usize,
     /// Bytes of messages that one read of the external store returns, not counting the first event.
@@ -250,6 +257,8 @@ impl ServerLimits {
         finished_streams_max: 64,
         store_actions_max: 65_536,
         store_bytes_max: 64 * 1024 * 1024,
+        store_actions_per_caller_max: 16_384,
+        store_bytes_per_caller_max: 16 * 1024 * 1024,
         store_page_events_max: 256,
         store_page_bytes_max: 64 * 1024,
         store_replays_max: 1024,

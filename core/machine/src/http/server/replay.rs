@@ -13,6 +13,7 @@ use super::log::Log;
 use super::sessions::GONE;
 use super::shared::Follow;
 use super::store::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};
+use super::store_queue::Account;
 use super::stream::Stream;
 use super::timing::LEAST;
 use super::{Connection, Server, ServerLimits};
@@ -207,8 +208,15 @@ impl Server {
     }
 
     /// Returns whether another reader can get stored events.
-    pub(super) fn can_replay(&self) -> bool {
-        self.replays < self.options.limits.store_replays_max && self.store.has_room()
+    pub(super) fn can_replay(&self, key: Key) -> bool {
+        let has_room = self.store.has_room(self.account_of(key));
+        self.replays < self.options.limits.store_replays_max && has_room
+    }
+
+    /// Returns the account for the store of a session's caller.
+    pub(super) fn account_of(&self, key: Key) -> Account {
+        let session = self.connections.get(key).and_then(|it| it.session.as_ref());
+        session.map_or(Account::Unknown, |session| session.account)
     }
 
     /// Starts the reader of a stream at the stored event `sequence`.
@@ -227,7 +235,8 @@ impl Server {
         if self.expects_ids(key, number) {
             (from.sequence, events_max) = (0, 1);
         }
-        let Some(read) = self.store.read(key, from, events_max, &self.options.limits) else {
+        let place = (self.account_of(key), key);
+        let Some(read) = self.store.read(place, from, events_max, &self.options.limits) else {
             return self.fail_replay(key, number, busy(None, UNREACHABLE), now);
         };
         let Some(stream) = self.stream_mut(key, number) else { return };

@@ -3,6 +3,8 @@ use alloc::collections::BTreeSet;
 use crate::Instant;
 use crate::http::SessionId;
 
+use super::store_queue::Account;
+
 /// The state of a legacy session in addition to its protocol state.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -16,6 +18,8 @@ pub(super) struct Session {
     pub(super) finished: BTreeSet<u32>,
     /// Whether any of its events was stored.
     pub(super) recorded: bool,
+    /// The share of the store's queue that its actions use.
+    pub(super) account: Account,
     /// The last time at which it was used.
     pub(super) last_used: Instant,
     /// The slots of its caller's sessions that were used before and after it.

@@ -128,6 +128,7 @@ impl Server {
             open: 0,
             finished: BTreeSet::new(),
             recorded: false,
+            account: self.callers.account(caller),
             last_used: now,
             older: NO_SLOT,
             newer: NO_SLOT,
@@ -285,7 +286,7 @@ impl Server {
                 }
                 None
             }
-            Start::Behind(_) if !self.can_replay() => return Err(busy(None, MANY_REPLAYS)),
+            Start::Behind(_) if !self.can_replay(key) => return Err(busy(None, MANY_REPLAYS)),
             Start::Behind(sequence) => Some(sequence),
             _ => None,
         };

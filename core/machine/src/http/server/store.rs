@@ -1,6 +1,5 @@
 //! The interface to the external event store: its actions and their results.
 
-use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -15,9 +14,10 @@ use crate::peer::outbox::Channel;
 
 use super::ServerLimits;
 use super::session::Session;
-use super::shared::{ActionId, NodeId, SharedOptions, TaskKey, TaskRecord};
+use super::shared::{ActionId, MailboxShare, NodeId, SharedOptions, TaskKey, TaskRecord};
 #[cfg(doc)]
 use super::shared::{StoreError, StoreReply};
+use super::store_queue::{Account, StoreQueue, length_of};
 use super::stream::Stream;
 
 /// Where events are kept for clients that resume a stream.
@@ -220,6 +220,14 @@ pub enum StoreAction {
         /// How long the session is kept after its last use.
         idle: Duration,
     },
+    /// Read a session, and complete with [`StoreReply::Opened`], whose replica is 0, or
+    /// [`StoreError::Missing`]. It changes nothing, and does not extend the expiry.
+    ReadSession {
+        /// Identifies the action.
+        action: ActionId,
+        /// The session.
+        session: SessionId,
+    },
     /// Set or remove fields of a session, extend its expiry, and complete with
     /// [`StoreReply::Done`] or [`StoreError::Missing`]. Without fields, only extend the expiry.
     SetFields {
@@ -287,6 +295,10 @@ pub enum StoreAction {
     /// Send a message to a node, or to all other nodes if `to` is `None`, whose machines take it
     /// with [`Server::handle_node_message`](super::Server::handle_node_message). Complete with
     /// [`StoreReply::Done`] when the store has taken it, if there is an `action`.
+    ///
+    /// A store removes a message when its receiver has read it. A message to one node that exceeds
+    /// the `share` is refused with [`StoreError::Unavailable`]; one to all is not sent to those nodes
+    /// where it does.
     Send {
         /// Identifies the action.
         action: Option<ActionId>,
@@ -294,8 +306,10 @@ pub enum StoreAction {
         from: NodeId,
         /// The receiver.
         to: Option<NodeId>,
-        /// The message, at most [`SharedOptions::waiting_bytes_max`] bytes.
+        /// The message, at most [`SharedOptions::mailbox_bytes_per_caller_max`] bytes.
         message: Vec<u8>,
+        /// Its share of the messages that wait for each receiver.
+        share: MailboxShare,
     },
 }
 
@@ -313,11 +327,7 @@ pub(super) struct Store {
     shared: bool,
     /// Whether clients get events only when they are stored.
     durable: bool,
-    actions: VecDeque<StoreAction>,
-    /// The bytes of their messages.
-    bytes: usize,
-    actions_max: usize,
-    bytes_max: usize,
+    queue: StoreQueue,
     reads: u64,
     dropped: u64,
 }
@@ -332,10 +342,7 @@ impl Store {
             external: !matches!(kind, EventStore::Memory),
             shared: matches!(kind, EventStore::Shared),
             durable: shared.is_some_and(|shared| shared.durable),
-            actions: VecDeque::new(),
-            bytes: 0,
-            actions_max: limits.store_actions_max,
-            bytes_max: limits.store_bytes_max,
+            queue: StoreQueue::new(limits),
             reads: 0,
             dropped: 0,
         }
@@ -355,18 +362,12 @@ impl Store {
     }
 
     /// Returns whether a read, or an event without a message, can be queued.
-    pub(super) fn has_room(&self) -> bool {
-        self.actions.len() < self.actions_max
+    pub(super) fn has_room(&self, account: Account) -> bool {
+        self.queue.has_room(account, 0)
     }
 
     pub(super) fn next_action(&mut self) -> Option<StoreAction> {
-        let action = self.actions.pop_front()?;
-        self.bytes -= length_of(&action);
-        // An idle server releases the memory of its peak.
-        if self.actions.is_empty() {
-            self.actions = VecDeque::new();
-        }
-        Some(action)
+        self.queue.pop()
     }
 
     /// Stores the events of a stream since the last call: only ids, except for the last event,
@@ -401,7 +402,7 @@ impl Store {
                 String::new()
             };
             let message = if ids.is_empty() { message } else { ids.as_bytes() };
-            if !self.has_room() || message.len() > self.bytes_max - self.bytes {
+            if !self.queue.has_room(session.account, message.len()) {
                 self.dropped += 1;
                 if self.durable {
                     stream.stored = stream.recorded;
@@ -409,7 +410,6 @@ impl Store {
                 continue;
             }
             session.recorded = true;
-            self.bytes += message.len();
             let place = EventPosition {
                 session: session.id,
                 stream: stream.number,
@@ -417,7 +417,7 @@ impl Store {
                 principal: principal.cloned(),
             };
             let event = StoredEvent { place, message: message.to_vec(), last };
-            self.actions.push_back(StoreAction::Append { event });
+            self.queue.push(session.account, StoreAction::Append { event });
         }
         if self.shared {
             // A reader on another node may have sent them.
@@ -426,39 +426,26 @@ impl Store {
     }
 
     /// Queues an action for a shared store. Returns whether there was room.
-    pub(super) fn push(&mut self, action: StoreAction) -> bool {
-        let length = length_of(&action);
-        if !self.has_room() || length > self.bytes_max - self.bytes {
-            self.dropped += 1;
-            return false;
-        }
-        self.bytes += length;
-        self.actions.push_back(action);
-        true
+    pub(super) fn push(&mut self, account: Account, action: StoreAction) -> bool {
+        let pushed = self.queue.push(account, action);
+        self.dropped += u64::from(!pushed);
+        pushed
     }
 
     /// Queues a read of a stream from a position on, of at most `events_max` events. Returns `None`
     /// if the queue is full.
     pub(super) fn read(
         &mut self,
-        connection: Key,
+        (account, connection): (Account, Key),
         from: EventPosition,
         events_max: usize,
         limits: &ServerLimits,
     ) -> Option<ReadId> {
-        if !self.has_room() {
-            self.dropped += 1;
-            return None;
-        }
         let read = ReadId { connection, stream: from.stream, number: self.reads };
         self.reads += 1;
-        self.actions.push_back(StoreAction::Read {
-            read,
-            from,
-            events_max,
-            bytes_max: limits.store_page_bytes_max,
-        });
-        Some(read)
+        let bytes_max = limits.store_page_bytes_max;
+        let action = StoreAction::Read { read, from, events_max, bytes_max };
+        self.push(account, action).then_some(read)
     }
 
     /// Queues the removal of a stream or a session, if any of its events was stored.
@@ -472,30 +459,22 @@ impl Store {
         if !session.recorded || self.shared && stream.is_none() {
             return;
         }
-        // Removals may use as much room again, which clients cannot fill with messages.
-        if self.actions.len() >= self.actions_max.saturating_mul(2) {
-            self.dropped += 1;
-            return;
-        }
         let principal = principal.cloned();
-        self.actions.push_back(StoreAction::Forget { session: session.id, stream, principal });
+        let action = StoreAction::Forget { session: session.id, stream, principal };
+        self.push(session.account, action);
     }
 
     /// Checks that the counters match the queue.
     pub(super) fn assert_consistent(&self) {
-        let lengths = self.actions.iter().map(length_of);
-        assert_eq!(self.bytes, lengths.sum::<usize>(), "bytes that wait for the store");
-        assert!(self.bytes <= self.bytes_max, "the bound on bytes");
-        assert!(self.actions.len() <= self.actions_max * 2, "the bound on actions");
-        assert!(self.external || self.actions.is_empty(), "there is no store");
+        self.queue.assert_consistent();
+        assert!(self.external || self.queue.is_empty(), "there is no store");
     }
 }
 
-/// Returns the bytes of an action that count against the limit.
-const fn length_of(action: &StoreAction) -> usize {
-    match action {
-        StoreAction::Append { event } => event.message.len(),
-        StoreAction::PutTask { record, .. } => record.task.len() + record.details.len(),
-        _ => 0,
+impl StoreAction {
+    /// Returns about how many bytes the action holds, for drivers that execute several at a time.
+    #[must_use]
+    pub fn byte_length(&self) -> usize {
+        length_of(self)
     }
 }

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use mcp_sansio_sync::Arc;
 
-use crate::jsonrpc::{Frame, Malformed};
+use crate::jsonrpc::{Frame, Malformed, RequestId};
 use crate::peer::connection::Flow;
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, ChannelMessage};
@@ -132,6 +132,11 @@ impl Server {
     /// Returns the number of pending requests of the client.
     pub(crate) fn requests_in_flight(&self) -> usize {
         self.connection.requests.len()
+    }
+
+    /// Returns whether a request of the client is in flight.
+    pub(crate) fn is_in_flight(&self, id: &RequestId) -> bool {
+        self.connection.requests.contains(id)
     }
 
     /// Returns whether the machine is idle, so that it may serve another modern request.

@@ -73,7 +73,7 @@ impl Server {
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
-        if !self.can_replay() {
+        if !self.can_replay(key) {
             return Err(busy(None, MANY_REPLAYS));
         }
         let number = last.stream;
@@ -112,23 +112,21 @@ impl Server {
         if let Some(shared) = self.shared_mut() {
             shared.following.insert((key.to_number(), number), owner);
         }
-        self.ask_owner(key, number, now);
+        self.ask_owner(key, number);
         self.read_on(key, number, now);
         self.depose_silent(now);
         Ok(ExchangeId(exchange))
     }
 
     /// Asks the node that produces a stream how far it has come, and to tell its new events.
-    fn ask_owner(&mut self, key: Key, number: u32, now: Instant) {
-        let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
-            return;
-        };
+    fn ask_owner(&mut self, key: Key, number: u32) {
+        let Some(session) = self.name_of(key) else { return };
+        let origin = self.origin_of(key);
         let Some(shared) = self.shared_mut() else { return };
         let owner = shared.following.get(&(key.to_number(), number)).copied();
         let node = alloc::format!("{}", shared.node);
-        let message =
-            NodeMessage::Follow { session: session.as_str().into(), stream: number, node };
-        self.send(owner, &message, None, now);
+        let message = NodeMessage::Follow { session: session.into(), stream: number, node };
+        self.send(&origin, owner, &message);
     }
 
     fn follow_of(&mut self, key: Key, number: u32) -> Option<&mut Follow> {
@@ -195,7 +193,7 @@ impl Server {
             let opens = is_told && follow.behind.is_none();
             if now >= follow.asked + lease / HEARTBEATS {
                 follow.asked = now;
-                self.ask_owner(key, number, now);
+                self.ask_owner(key, number);
             }
             if !opens && self.is_unopened(key, number) {
                 return self.rearm(key, number);
@@ -302,7 +300,7 @@ impl Server {
         follow.concluded = Some(now);
         let message = follow.ids.clone().flatten().map(|ids| failures(&ids)).unwrap_or_default();
         let event = StoredEvent::new(place, message.into_bytes()).last();
-        self.store.push(StoreAction::Append { event });
+        self.store.push(self.account_of(key), StoreAction::Append { event });
         self.read_on(key, number, now);
     }
 
@@ -375,7 +373,8 @@ impl Server {
             principal: machine.caller().principal().cloned(),
         };
         let event = StoredEvent::new(place, Vec::new()).last();
-        self.store.push(StoreAction::Append { event });
+        let account = session.account;
+        self.store.push(account, StoreAction::Append { event });
         self.notify_followers(key, number);
     }
 

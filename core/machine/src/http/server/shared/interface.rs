@@ -41,7 +41,7 @@ pub enum StoreReply {
     Done,
     /// The result of a heartbeat.
     Lease(Lease),
-    /// The result of opening a session.
+    /// The result of opening or reading a session.
     Opened(SessionRecord),
     /// Whether a node is deposed: now or before.
     Deposed(bool),
@@ -77,7 +77,7 @@ impl Lease {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionRecord {
-    /// The number of the new replica, unique in the session.
+    /// The number of the new replica, unique in the session; 0 if it was only read.
     pub replica: u32,
     /// The nodes of all replicas, by the numbers of these, in any order.
     pub owners: Vec<(u32, NodeId)>,
@@ -94,6 +94,27 @@ impl SessionRecord {
         fields: Vec<(String, String)>,
     ) -> Self {
         Self { replica, owners, fields }
+    }
+}
+
+/// The share of a message among those that wait for a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MailboxShare {
+    /// A text that stands for the caller of whose requests the message is part, on all nodes; empty
+    /// for a message of the node itself.
+    pub caller: String,
+    /// The maximum number of bytes of all messages that wait for the receiver, with this one.
+    pub bytes_max: usize,
+    /// The maximum number of bytes of those with the same `caller`, with this one.
+    pub caller_bytes_max: usize,
+}
+
+impl MailboxShare {
+    /// Creates a share from its parts.
+    #[must_use]
+    pub const fn new(caller: String, bytes_max: usize, caller_bytes_max: usize) -> Self {
+        Self { caller, bytes_max, caller_bytes_max }
     }
 }
 
@@ -151,6 +172,19 @@ pub struct SharedOptions {
     pub waiting_max: usize,
     /// Bytes in the bodies of these requests. 64 MiB.
     pub waiting_bytes_max: usize,
+    /// Requests of one caller among those that wait. 2,500: a quarter of all, as for sessions. Callers
+    /// of whom neither a principal nor an address is known have one share together.
+    pub waiting_per_caller_max: usize,
+    /// Bytes in the bodies of these requests of one caller. 16 MiB: four bodies of the maximum length.
+    pub waiting_bytes_per_caller_max: usize,
+    /// Bytes of messages that wait in the store for one node. 32 MiB: eight bodies of the maximum
+    /// length. What requests of clients cause may use seven eighths of it; the rest is for messages of
+    /// the nodes themselves. The store holds at most as much for each node with a lease. Beyond it a
+    /// client's answer is refused with 503, and other messages are not sent.
+    pub mailbox_bytes_max: usize,
+    /// Bytes of these messages that requests of one caller cause. 8 MiB: two bodies of the maximum
+    /// length.
+    pub mailbox_bytes_per_caller_max: usize,
 }
 
 impl Default for SharedOptions {
@@ -163,6 +197,10 @@ impl Default for SharedOptions {
             when_unavailable: WhenUnavailable::default(),
             waiting_max: 10_000,
             waiting_bytes_max: 64 * 1024 * 1024,
+            waiting_per_caller_max: 2_500,
+            waiting_bytes_per_caller_max: 16 * 1024 * 1024,
+            mailbox_bytes_max: 32 * 1024 * 1024,
+            mailbox_bytes_per_caller_max: 8 * 1024 * 1024,
         }
     }
 }
@@ -172,5 +210,15 @@ impl SharedOptions {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns the share of a message that a caller's requests cause, or the node itself if `caller`
+    /// is empty.
+    pub(super) fn mailbox_share(&self, caller: String) -> MailboxShare {
+        let most = self.mailbox_bytes_max;
+        if caller.is_empty() {
+            return MailboxShare::new(caller, most, most);
+        }
+        MailboxShare::new(caller, most - most / 8, self.mailbox_bytes_per_caller_max)
     }
 }

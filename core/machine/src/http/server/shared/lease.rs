@@ -10,6 +10,7 @@ use crate::Instant;
 use super::super::Server;
 use super::super::exchange::State;
 use super::super::store::StoreAction;
+use super::super::store_queue::Account;
 use super::super::timing::LEAST;
 use super::sessions::{Doubt, Replica, Stored};
 use super::waits::{Purpose, unavailable};
@@ -43,7 +44,7 @@ impl Server {
         let (node, lease, joins) = (shared.node, shared.options.lease, !shared.joined);
         // Another number each time: the store may lose its contents again.
         let contents = self.session_ids.draw_number();
-        self.ask_store(Purpose::Heartbeat, now, |action| StoreAction::Heartbeat {
+        self.ask_store(Account::Node, Purpose::Heartbeat, now, |action| StoreAction::Heartbeat {
             action,
             node,
             lease,
@@ -148,7 +149,11 @@ impl Server {
     /// Asks the store to remove a node that does not extend its lease.
     pub(super) fn depose(&mut self, purpose: Purpose, node: NodeId, now: Instant) {
         let contents = self.shared.as_ref().and_then(|shared| shared.contents).unwrap_or_default();
-        self.ask_store(purpose, now, |action| StoreAction::Depose { action, node, contents });
+        self.ask_store(Account::Node, purpose, now, |action| StoreAction::Depose {
+            action,
+            node,
+            contents,
+        });
     }
 
     /// Handles the result of deposing a node.

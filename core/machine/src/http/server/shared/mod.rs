@@ -4,6 +4,7 @@
 //! The number of a replica is a prefix: its streams, and its requests to the client, are numbered
 //! after it. An event id or a response thus names its replica.
 
+mod batches;
 mod follow;
 mod interface;
 mod lease;
@@ -26,10 +27,13 @@ use crate::Instant;
 use crate::http::SessionId;
 
 use super::session_ids::SessionIds;
+use super::store_queue::Account;
 
+use batches::Batches;
 pub(super) use follow::Follow;
 pub use interface::{
-    ActionId, Lease, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply, WhenUnavailable,
+    ActionId, Lease, MailboxShare, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply,
+    WhenUnavailable,
 };
 use requests::Parked;
 use sessions::Replica;
@@ -72,8 +76,9 @@ pub(super) struct Shared {
     absent: Vec<String>,
     /// Those for which the pending heartbeat does, because it was sent after they were missed.
     asked: Vec<String>,
-    parked_count: usize,
-    parked_bytes: usize,
+    parked: Waiting,
+    /// Those of each caller.
+    parked_by: BTreeMap<Account, Waiting>,
     /// The session that the current request names and that this node does not have.
     missing: Option<SessionId>,
     /// Whether the current request has waited for its session.
@@ -84,11 +89,22 @@ pub(super) struct Shared {
     exchange: Option<Key>,
     /// By the number of the connection.
     replicas: BTreeMap<u64, Replica>,
+    /// The numbers of the connections, by the names of their sessions in messages.
+    names: BTreeMap<String, u64>,
+    /// The effects of batches that the store has not taken yet.
+    batches: Batches,
     /// The streams of other nodes that have a reader here.
     following: BTreeMap<(u64, u32), NodeId>,
     /// The nodes that read this node's streams.
     followers: BTreeMap<(u64, u32), BTreeSet<NodeId>>,
     tasks: SharedTasks,
+}
+
+/// Requests that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Waiting {
+    count: usize,
+    bytes: usize,
 }
 
 /// The maximum number of streams with readers on other nodes. As many as exchanges of one process by
@@ -115,13 +131,15 @@ impl Shared {
             openings: BTreeMap::new(),
             absent: Vec::new(),
             asked: Vec::new(),
-            parked_count: 0,
-            parked_bytes: 0,
+            parked: Waiting::default(),
+            parked_by: BTreeMap::new(),
             missing: None,
             has_waited: false,
             opened: None,
             exchange: None,
             replicas: BTreeMap::new(),
+            names: BTreeMap::new(),
+            batches: Batches::default(),
             following: BTreeMap::new(),
             followers: BTreeMap::new(),
             tasks: SharedTasks::default(),
@@ -150,9 +168,16 @@ impl Shared {
         self.emptied.is_some_and(|at| now < at + self.options.lease)
     }
 
+    fn insert_replica(&mut self, key: Key, replica: Replica) {
+        self.names.insert(replica.name.clone(), key.to_number());
+        self.replicas.insert(key.to_number(), replica);
+    }
+
     pub(super) fn forget_session(&mut self, key: Key) {
         let number = key.to_number();
-        self.replicas.remove(&number);
+        if let Some(replica) = self.replicas.remove(&number) {
+            self.names.remove(&replica.name);
+        }
         self.following.retain(|(session, _), _| *session != number);
         self.followers.retain(|(session, _), _| *session != number);
     }
@@ -165,10 +190,14 @@ impl Shared {
     /// Checks that the counters match the tables.
     pub(super) fn assert_consistent(&self) {
         let parked = || self.openings.values().flatten();
-        assert_eq!(self.parked_count, parked().count(), "requests that wait");
         let bytes: usize = parked().map(Parked::len).sum();
-        assert_eq!(self.parked_bytes, bytes, "bytes of requests that wait");
-        assert!(self.parked_count <= self.options.waiting_max, "the bound on requests");
+        let waiting = Waiting { count: parked().count(), bytes };
+        assert_eq!(self.parked, waiting, "requests that wait");
+        let counts = || self.parked_by.values().map(|by| by.count);
+        assert_eq!(counts().sum::<usize>(), waiting.count, "the callers of these requests");
+        assert!(counts().all(|count| count > 0), "a caller without requests");
+        assert!(waiting.count <= self.options.waiting_max, "the bound on requests");
+        assert_eq!(self.names.len(), self.replicas.len(), "the names of sessions");
         assert!(self.followers.len() <= FOLLOWED_MAX, "the bound on followed streams");
         let no_request = self.missing.is_none() && self.exchange.is_none() && !self.has_waited;
         assert!(no_request, "no request is being handled");
@@ -214,7 +243,7 @@ impl super::Server {
         if let Some(shared) = &mut self.shared {
             (shared.joined, shared.next_heartbeat) = (false, None);
             let node = shared.node;
-            self.store.push(super::StoreAction::Leave { node });
+            self.store.push(Account::Node, super::StoreAction::Leave { node });
         }
     }
 

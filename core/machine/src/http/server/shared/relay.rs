@@ -1,23 +1,26 @@
 //! Messages between nodes.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::Instant;
 use crate::catalog::Changes;
-use crate::http::SessionId;
-use crate::jsonrpc::{ErrorObject, RawJson};
+use crate::jsonrpc::{ErrorObject, NotificationMessage, RawJson, write_string};
 use crate::peer::outbox::Channel;
 use crate::peer::{Event, InputResponseParams, ServerCommand, Violation};
 
 use super::super::body::ParsedBody;
+use super::super::callers::label_of;
 use super::super::session::STANDALONE;
 use super::super::store::StoreAction;
+use super::super::store_queue::Account;
 use super::super::{Connection, Server, stamped};
 use super::waits::{Held, Purpose};
 use super::{FOLLOWED_MAX, NodeId, TaskKey, TaskMessage};
@@ -27,11 +30,11 @@ use super::{FOLLOWED_MAX, NodeId, TaskKey, TaskMessage};
 #[serde(rename_all = "snake_case")]
 pub(super) enum NodeMessage<'a> {
     /// A message of a client for a request on another node.
-    Deliver {
+    Relay {
         #[serde(borrow)]
         session: Cow<'a, str>,
         #[serde(borrow)]
-        text: Cow<'a, str>,
+        message: &'a RawValue,
     },
     /// A session has ended.
     Ended {
@@ -104,36 +107,111 @@ pub(super) enum NodeMessage<'a> {
 }
 
 impl Server {
+    /// Returns whose message it is that a request of a session causes.
+    pub(super) fn origin_of(&self, key: Key) -> Origin {
+        let replica = self.shared.as_ref().and_then(|it| it.replicas.get(&key.to_number()));
+        let caller = replica.map_or_else(|| label_of(""), |replica| replica.caller.clone());
+        Origin { account: self.account_of(key), caller }
+    }
+
+    /// Returns whose message it is that concerns the tasks of a requestor.
+    pub(super) fn origin_of_requestor(&self, requestor: &str) -> Origin {
+        Origin { account: self.callers.account_of_name(requestor), caller: label_of(requestor) }
+    }
+
+    /// Returns the name of a session in messages.
+    pub(super) fn name_of(&self, key: Key) -> Option<String> {
+        Some(self.shared.as_ref()?.replicas.get(&key.to_number())?.name.clone())
+    }
+
     /// Sends a message to all other nodes. It may be lost with the store.
-    pub(super) fn broadcast(&mut self, message: &NodeMessage<'_>) {
-        let Some(shared) = &self.shared else { return };
-        let from = shared.node;
+    pub(super) fn broadcast(&mut self, origin: &Origin, message: &NodeMessage<'_>) {
+        self.send(origin, None, message);
+    }
+
+    /// Sends a message to a node, or to all others. It may be lost.
+    pub(super) fn send(&mut self, origin: &Origin, to: Option<NodeId>, message: &NodeMessage<'_>) {
         if let Ok(message) = serde_json::to_vec(message) {
-            self.store.push(StoreAction::Send { action: None, from, to: None, message });
+            self.send_written(origin, to, message);
         }
     }
 
-    /// Sends a message to a node, or to all others, and a response when the store has taken it.
-    pub(super) fn send(
+    fn send_written(&mut self, origin: &Origin, to: Option<NodeId>, message: Vec<u8>) {
+        let Some(shared) = &self.shared else { return };
+        let (from, share) = (shared.node, shared.options.mailbox_share(origin.caller.clone()));
+        let action = StoreAction::Send { action: None, from, to, message, share };
+        self.store.push(origin.account, action);
+    }
+
+    /// Sends a message to a node, and completes `purpose` when the store has taken it.
+    pub(super) fn send_confirmed(
         &mut self,
-        to: Option<NodeId>,
+        origin: &Origin,
+        to: NodeId,
         message: &NodeMessage<'_>,
-        held: Option<Option<Held>>,
+        purpose: Purpose,
         now: Instant,
     ) {
         let Some(shared) = &self.shared else { return };
-        let from = shared.node;
+        let (from, share) = (shared.node, shared.options.mailbox_share(origin.caller.clone()));
         let Ok(message) = serde_json::to_vec(message) else { return };
+        self.ask_store(origin.account, purpose, now, |action| StoreAction::Send {
+            action: Some(action),
+            from,
+            to: Some(to),
+            message,
+            share,
+        });
+    }
+
+    /// Passes a client's message on to the node of its request, and sends the response that confirms
+    /// it when the store has taken the message.
+    pub(super) fn relay(
+        &mut self,
+        key: Key,
+        to: NodeId,
+        message: Option<RawText>,
+        held: Option<Held>,
+        now: Instant,
+    ) {
+        let (Some(session), Some(message)) = (self.name_of(key), message) else {
+            return self.release_all(held);
+        };
+        let origin = self.origin_of(key);
+        let message = NodeMessage::Relay { session: session.into(), message: &message.0 };
         match held {
-            Some(held) => self.ask_store(Purpose::Relay(held), now, |action| StoreAction::Send {
-                action: Some(action),
-                from,
-                to,
-                message,
-            }),
-            None => {
-                self.store.push(StoreAction::Send { action: None, from, to, message });
+            Some(held) => {
+                let purpose = Purpose::Relay(Some(held));
+                self.send_confirmed(&origin, to, &message, purpose, now);
             }
+            None => self.send(&origin, Some(to), &message),
+        }
+    }
+
+    /// Passes a client's message on to all nodes that may run its request, when the store has told
+    /// which nodes have the session.
+    pub(super) fn relay_to_owners(&mut self, key: Key, message: RawText, now: Instant) {
+        let session = self.connections.get(key).and_then(Connection::session_id);
+        let (Some(session), Some(name)) = (session, self.name_of(key)) else { return };
+        let message = NodeMessage::Relay { session: name.into(), message: &message.0 };
+        let Ok(message) = serde_json::to_vec(&message) else { return };
+        let purpose = Purpose::Owners { session: key, message };
+        self.ask_store(self.account_of(key), purpose, now, |action| StoreAction::ReadSession {
+            action,
+            session,
+        });
+    }
+
+    /// Sends a message to the other nodes that have a session.
+    pub(super) fn send_to_owners(&mut self, key: Key, message: &[u8]) {
+        let Some(shared) = &self.shared else { return };
+        let Some(replica) = shared.replicas.get(&key.to_number()) else { return };
+        let nodes: BTreeSet<NodeId> = replica.owners.iter().map(|(_, node)| *node).collect();
+        let own = shared.node;
+        let origin = self.origin_of(key);
+        // The store drops those for nodes that have ended.
+        for node in nodes.into_iter().filter(|node| *node != own) {
+            self.send_written(&origin, Some(node), message.to_vec());
         }
     }
 
@@ -141,11 +219,11 @@ impl Server {
     pub(in super::super) fn share_command(&mut self, command: &ServerCommand<'_>) {
         match command {
             ServerCommand::ResourceUpdated { uri } => {
-                self.broadcast(&NodeMessage::Updated { uri: (*uri).into() });
+                self.broadcast(&Origin::node(), &NodeMessage::Updated { uri: (*uri).into() });
             }
             ServerCommand::Announce(changes) if *changes != Changes::default() => {
                 let Changes { tools, prompts, resources, .. } = *changes;
-                self.broadcast(&NodeMessage::Lists { tools, prompts, resources });
+                self.broadcast(&Origin::node(), &NodeMessage::Lists { tools, prompts, resources });
             }
             _ => {}
         }
@@ -159,12 +237,13 @@ impl Server {
         }
         let Ok(message) = serde_json::from_slice::<NodeMessage<'_>>(message) else { return };
         let key_of = |server: &Self, session: &str| {
-            server.key_of_session(&SessionId::parse(session.as_bytes())?)
+            let number = server.shared.as_ref()?.names.get(session)?;
+            Some(Key::from_number(*number))
         };
         match message {
-            NodeMessage::Deliver { session, text } => {
+            NodeMessage::Relay { session, message } => {
                 if let Some(key) = key_of(self, &session) {
-                    self.deliver_relayed(key, text.as_bytes(), now);
+                    self.deliver_relayed(key, message.get().as_bytes(), now);
                 }
             }
             NodeMessage::Ended { session } => {
@@ -241,8 +320,9 @@ impl Server {
 
     /// Tells other nodes that this one has the reader of messages without a request.
     pub(super) fn announce_listener(&mut self, key: Key) {
-        if let Some(session) = self.connections.get(key).and_then(Connection::session_id) {
-            self.broadcast(&NodeMessage::Listening { session: session.as_str().into() });
+        if let Some(session) = self.name_of(key) {
+            let origin = self.origin_of(key);
+            self.broadcast(&origin, &NodeMessage::Listening { session: session.into() });
         }
     }
 
@@ -291,9 +371,9 @@ impl Server {
         let number = self.stream(key, number).map_or(number, |stream| stream.number);
         let nodes =
             self.shared.as_ref().and_then(|it| it.followers.get(&(key.to_number(), number)));
-        let session = self.connections.get(key).and_then(Connection::session_id);
-        if let (Some(nodes), Some(session)) = (nodes, session) {
-            self.tell_growth(Some(key), session.as_str(), number, nodes.clone());
+        if let (Some(nodes), Some(session)) = (nodes, self.name_of(key)) {
+            let nodes = nodes.clone();
+            self.tell_growth(Some(key), &session, number, nodes);
         }
     }
 
@@ -309,16 +389,60 @@ impl Server {
         let grows = stream.filter(|stream| !stream.is_foreign() && !stream.done);
         let next = Some(grows.map_or(u64::MAX, |stream| stream.log.next_sequence()));
         let message = NodeMessage::Grown { session: session.into(), stream: number, next };
-        let (Some(shared), Ok(message)) = (&self.shared, serde_json::to_vec(&message)) else {
-            return;
-        };
+        let Ok(message) = serde_json::to_vec(&message) else { return };
+        let origin = key.map_or_else(Origin::node, |key| self.origin_of(key));
         for to in nodes {
-            self.store.push(StoreAction::Send {
-                action: None,
-                from: shared.node,
-                to: Some(to),
-                message: message.clone(),
-            });
+            self.send_written(&origin, Some(to), message.clone());
         }
     }
+}
+
+/// Whose message it is, for the shares of the store's queue and of mailboxes.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    pub(super) account: Account,
+    /// Empty for a message of the node itself.
+    pub(super) caller: String,
+}
+
+impl Origin {
+    /// A message that no request of a client causes.
+    pub(super) const fn node() -> Self {
+        Self { account: Account::Node, caller: String::new() }
+    }
+}
+
+/// A message as JSON.
+#[derive(Debug)]
+pub(super) struct RawText(pub(super) Box<RawValue>);
+
+impl RawText {
+    /// Copies a message that was parsed before.
+    pub(super) fn of(text: &[u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok().map(Self)
+    }
+}
+
+/// The longest value that a notification keeps when it is passed on: a reason, a text for people.
+const BRIEF_LENGTH_MAX: usize = 2048;
+
+/// Returns a notification without the members that no node needs, and without long ones.
+pub(super) fn brief(notification: &NotificationMessage<'_>) -> Option<RawText> {
+    let mut text = String::from(r#"{"jsonrpc":"2.0","method":"#);
+    write_string(&mut text, &notification.method);
+    text.push_str(r#","params":{"#);
+    let mut comma = "";
+    for name in ["requestId", "reason", "progressToken", "progress", "total", "message", "_meta"] {
+        let value = notification.params.as_ref().and_then(|params| params.get(name));
+        let Some(value) = value.filter(|value| value.as_str().len() <= BRIEF_LENGTH_MAX) else {
+            continue;
+        };
+        text.push_str(comma);
+        write_string(&mut text, name);
+        text.push(':');
+        text.push_str(value.as_str());
+        comma = ",";
+    }
+    text.push_str("}}");
+    RawText::of(text.as_bytes())
 }

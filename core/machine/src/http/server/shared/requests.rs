@@ -10,10 +10,11 @@ use crate::http::{
     ExchangeId, HttpRejection, RemoteAddress, RequestHead, Response, SessionId, Status,
 };
 use crate::jsonrpc::{Frame, Message, RequestId};
+use crate::peer::metadata::Read;
 use crate::protocol::Method;
 use crate::{Caller, Instant, Principal};
 
-use super::super::admission::{Route, busy};
+use super::super::admission::{Route, busy, too_many};
 use super::super::body::{Body, ParsedBody};
 use super::super::callers::Sender;
 use super::super::exchange::{Exchange, State};
@@ -22,11 +23,12 @@ use super::super::posts::{Handled, ONLY, accepted, names_revision};
 use super::super::replay::gone;
 use super::super::sessions::no_session;
 use super::super::store::StoreAction;
+use super::super::store_queue::Account;
 use super::super::{Connection, Server};
-use super::WhenUnavailable;
-use super::relay::NodeMessage;
+use super::relay::{RawText, brief};
 use super::sessions::{INITIALIZED, LEVEL, digest_of, is_used_up, replica_of, subscription};
 use super::waits::{Purpose, unavailable};
+use super::{NodeId, Waiting, WhenUnavailable};
 
 /// A request that waits for its session.
 #[derive(Debug)]
@@ -37,7 +39,16 @@ pub(super) struct Parked {
     last_event_id: Option<Vec<u8>>,
     remote: Option<RemoteAddress>,
     identity: Caller,
+    /// The share of the requests that wait, and of the store's queue.
+    account: Account,
     body: Vec<u8>,
+}
+
+impl Waiting {
+    /// Returns the sum with another request.
+    const fn and(self, parked: &Parked) -> Self {
+        Self { count: self.count + 1, bytes: self.bytes.saturating_add(parked.len()) }
+    }
 }
 
 impl Parked {
@@ -48,7 +59,7 @@ impl Parked {
 
 /// The effect of a posted message on other nodes.
 #[derive(Debug)]
-enum Effect {
+pub(super) enum Effect {
     /// It opens a session.
     Opens,
     /// It confirms the session.
@@ -59,8 +70,10 @@ enum Effect {
     Subscription(String),
     /// It answers a request of this replica to the client.
     Answers(u32),
-    /// It belongs to a request that any node may run.
-    Follows,
+    /// It reports the progress of such a request.
+    Reports(u32),
+    /// It cancels a request of the client that any node may run.
+    Cancels(RequestId),
     /// It is a request without a lasting effect.
     Asks,
     /// Nothing.
@@ -85,6 +98,7 @@ impl Server {
         match (handled, missing) {
             (Err(_), Some(session)) => {
                 let route = self.route(head)?;
+                let account = self.callers.account_of(caller.principal(), head.remote);
                 let parked = Parked {
                     exchange: self.exchanges.insert(Exchange::new(None, ONLY, State::Waiting)),
                     route,
@@ -92,6 +106,7 @@ impl Server {
                     last_event_id: head.last_event_id.map(ToOwned::to_owned),
                     remote: head.remote,
                     identity: caller.clone(),
+                    account,
                     body: body.to_vec(),
                 };
                 Ok((self.park(session, parked, now), None))
@@ -114,29 +129,46 @@ impl Server {
     fn park(&mut self, session: SessionId, parked: Parked, now: Instant) -> ExchangeId {
         let exchange = parked.exchange;
         let Some(shared) = self.shared_mut() else { return ExchangeId(exchange) };
-        let bytes = shared.parked_bytes.saturating_add(parked.len());
+        let options = &shared.options;
+        let of_caller = shared.parked_by.get(&parked.account).copied().unwrap_or_default();
+        let (all, own) = (shared.parked.and(&parked), of_caller.and(&parked));
         if !shared.available {
             self.answer_waiting(exchange, unavailable());
-        } else if shared.parked_count >= shared.options.waiting_max
-            || bytes > shared.options.waiting_bytes_max
-        {
+        } else if all.count > options.waiting_max || all.bytes > options.waiting_bytes_max {
             self.answer_waiting(exchange, busy(None, "too many requests wait for the store"));
+        } else if own.count > options.waiting_per_caller_max
+            || own.bytes > options.waiting_bytes_per_caller_max
+        {
+            let message = "too many requests of this client wait for the store";
+            self.answer_waiting(exchange, too_many(None, message));
         } else {
-            (shared.parked_count, shared.parked_bytes) = (shared.parked_count + 1, bytes);
+            shared.parked = all;
+            shared.parked_by.insert(parked.account, own);
             let waiting = shared.openings.entry(session.as_str().into()).or_default();
             waiting.push(parked);
             if waiting.len() == 1 {
-                self.request_session(session, now);
+                self.read_session(session, now);
             }
         }
         ExchangeId(exchange)
     }
 
-    /// Asks the store for a session, and for the number of a replica.
+    /// Reads a session for the requests that wait for it.
+    fn read_session(&mut self, session: SessionId, now: Instant) {
+        let account = self.parked_account(&session);
+        self.ask_store(account, Purpose::Read(session), now, |action| StoreAction::ReadSession {
+            action,
+            session,
+        });
+    }
+
+    /// Asks the store for the number of a replica. A number is used once, so only a request that can
+    /// be served takes one.
     pub(super) fn request_session(&mut self, session: SessionId, now: Instant) {
         let idle = self.stored_idle();
         let Some(node) = self.shared.as_ref().map(|shared| shared.node) else { return };
-        self.ask_store(Purpose::Open(session), now, |action| StoreAction::OpenSession {
+        let account = self.parked_account(&session);
+        self.ask_store(account, Purpose::Open(session), now, |action| StoreAction::OpenSession {
             action,
             session,
             node,
@@ -147,9 +179,24 @@ impl Server {
     fn take_parked(&mut self, session: &str) -> Vec<Parked> {
         let Some(shared) = self.shared_mut() else { return Vec::new() };
         let parked = shared.openings.remove(session).unwrap_or_default();
-        shared.parked_count -= parked.len();
-        shared.parked_bytes -= parked.iter().map(Parked::len).sum::<usize>();
+        for it in &parked {
+            shared.parked.count -= 1;
+            shared.parked.bytes -= it.len();
+            if let Some(own) = shared.parked_by.get_mut(&it.account) {
+                own.count -= 1;
+                own.bytes -= it.len();
+                if own.count == 0 {
+                    shared.parked_by.remove(&it.account);
+                }
+            }
+        }
         parked
+    }
+
+    /// Returns the account of the first request that waits for a session.
+    fn parked_account(&self, session: &SessionId) -> Account {
+        let parked = self.shared.as_ref().and_then(|it| it.openings.get(session.as_str()));
+        parked.and_then(|it| it.first()).map_or(Account::Unknown, |it| it.account)
     }
 
     /// Returns the sender of a waiting request whose principal has this digest.
@@ -246,19 +293,40 @@ impl Server {
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let effect = self.effect_of(head, &body);
+        if matches!(body.frame, Ok(Frame::Batch(_))) && !self.is_modern(head, false) {
+            return self.post_batch(head, text, body, sender, now);
+        }
+        let effect = match &body.frame {
+            Ok(Frame::Single(message)) => self.effect_of(head, message, body.read.as_deref()),
+            _ => Effect::None,
+        };
         let session = head.session_id.and_then(SessionId::parse);
         match &effect {
             Effect::Opens if self.refuses_sessions() => return Err(unavailable()),
-            Effect::Answers(replica) => {
+            Effect::Answers(replica) | Effect::Reports(replica) => {
                 let principal = sender.identity.principal();
-                if let Some(exchange) = self.relay_answer(head, text, *replica, principal, now)? {
+                if let Some((key, owner)) = self.find_owner(head, *replica, principal, now)? {
+                    let exchange = self.respond_whole(accepted());
+                    let message = match &body.frame {
+                        Ok(Frame::Single(Message::Notification(it))) => brief(it),
+                        _ => RawText::of(text),
+                    };
+                    let held = matches!(effect, Effect::Answers(_)).then(|| self.hold(exchange.0));
+                    self.relay(key, owner, message, held.flatten(), now);
+                    self.touch_shared(key, now);
                     return Ok((exchange, None));
                 }
             }
             Effect::None | Effect::Opens => {}
             effect => self.check_replica(session.as_ref(), matches!(effect, Effect::Asks))?,
         }
+        let cancelled = match (&effect, &body.frame) {
+            (Effect::Cancels(id), Ok(Frame::Single(Message::Notification(it)))) => {
+                let key = session.as_ref().and_then(|session| self.key_of_session(session));
+                if self.runs(key, id) { None } else { brief(it) }
+            }
+            _ => None,
+        };
         let handled = self.post(head, body, sender, now)?;
         let exchange = handled.0.0;
         let opened = self.shared_mut().and_then(|shared| shared.opened.take());
@@ -267,55 +335,61 @@ impl Server {
             _ => opened.filter(|key| self.connections.get(*key).is_some()),
         };
         let Some(key) = key else { return Ok(handled) };
-        let state = |server: &Self| {
-            server.connections.get(key).and_then(|connection| connection.machine.session_state())
-        };
         let change = match effect {
             Effect::Opens if opened.is_some() => {
                 let held = self.hold(exchange);
                 self.put_session(key, held, now);
                 return Ok(handled);
             }
-            Effect::Confirms => {
-                let confirmed = state(self).is_some_and(|state| state.initialized);
-                confirmed.then(|| (INITIALIZED.to_owned(), Some("1".to_owned())))
-            }
-            Effect::Level => state(self)
-                .map(|state| (LEVEL.to_owned(), Some(state.log_level.as_str().to_owned()))),
-            Effect::Subscription(uri) => state(self).map(|state| {
-                let subscribed = state.subscribed.contains(&uri);
-                (subscription(&uri), subscribed.then(|| "1".to_owned()))
-            }),
-            Effect::Follows => {
-                let text = String::from_utf8_lossy(text);
-                let session = session.as_ref().map_or("", SessionId::as_str).into();
-                self.broadcast(&NodeMessage::Deliver { session, text });
-                None
-            }
-            _ => None,
+            effect => self.change_of(key, &effect),
         };
+        if let Some(message) = cancelled.filter(|_| handled.1.is_none()) {
+            self.relay_to_owners(key, message, now);
+        }
         match change {
             Some(change) => {
                 let held = self.hold(exchange);
-                self.change_session(key, alloc::vec![change], held, now);
+                let purpose = Purpose::Change { session: key, held };
+                self.change_session(key, alloc::vec![change], purpose, now);
             }
             None => self.touch_shared(key, now),
         }
         Ok(handled)
     }
 
+    /// Returns the change of a session's fields that a handled message has made.
+    pub(super) fn change_of(&self, key: Key, effect: &Effect) -> Option<(String, Option<String>)> {
+        let state = || self.connections.get(key)?.machine.session_state();
+        match effect {
+            Effect::Confirms => {
+                let confirmed = state().is_some_and(|state| state.initialized);
+                confirmed.then(|| (INITIALIZED.to_owned(), Some("1".to_owned())))
+            }
+            Effect::Level => {
+                state().map(|state| (LEVEL.to_owned(), Some(state.log_level.as_str().to_owned())))
+            }
+            Effect::Subscription(uri) => state().map(|state| {
+                let subscribed = state.subscribed.contains(uri);
+                (subscription(uri), subscribed.then(|| "1".to_owned()))
+            }),
+            _ => None,
+        }
+    }
+
     /// Returns the effect of a message on other nodes.
-    fn effect_of(&self, head: &RequestHead<'_>, body: &Body<'_, '_>) -> Effect {
-        let (Ok(Frame::Single(message)), read) = (&body.frame, body.read.as_deref()) else {
-            return if matches!(body.frame, Ok(Frame::Batch(_))) {
-                Effect::Asks
-            } else {
-                Effect::None
-            };
-        };
+    pub(super) fn effect_of(
+        &self,
+        head: &RequestHead<'_>,
+        message: &Message<'_>,
+        read: Option<&Read<'_>>,
+    ) -> Effect {
         if self.is_modern(head, read.is_some_and(names_revision)) {
             return Effect::None;
         }
+        let of_replica = |id: Option<RequestId>| match id {
+            Some(RequestId::Number(id)) => u32::try_from(id).ok().map(replica_of),
+            _ => None,
+        };
         match message {
             Message::Request(request) => match Method::parse(&request.method) {
                 Some(Method::Initialize) => Effect::Opens,
@@ -326,18 +400,29 @@ impl Server {
                 }
                 _ => Effect::Asks,
             },
-            Message::Notification(notification) => match Method::parse(&notification.method) {
-                Some(Method::Initialized) => Effect::Confirms,
-                Some(Method::Cancelled | Method::Progress) => Effect::Follows,
-                _ => Effect::None,
-            },
-            Message::Response(response) => match response.id {
-                Some(RequestId::Number(id)) => {
-                    u32::try_from(id).map_or(Effect::None, |id| Effect::Answers(replica_of(id)))
+            Message::Notification(notification) => {
+                let id = |name| notification.params.as_ref()?.get(name)?.to_id();
+                match Method::parse(&notification.method) {
+                    Some(Method::Initialized) => Effect::Confirms,
+                    Some(Method::Cancelled) => {
+                        id("requestId").map_or(Effect::None, Effect::Cancels)
+                    }
+                    Some(Method::Progress) => {
+                        of_replica(id("progressToken")).map_or(Effect::None, Effect::Reports)
+                    }
+                    _ => Effect::None,
                 }
-                _ => Effect::None,
-            },
+            }
+            Message::Response(response) => {
+                of_replica(response.id.clone()).map_or(Effect::None, Effect::Answers)
+            }
         }
+    }
+
+    /// Returns whether this node runs a request of a session.
+    pub(super) fn runs(&self, key: Option<Key>, id: &RequestId) -> bool {
+        let connection = key.and_then(|key| self.connections.get(key));
+        connection.is_some_and(|connection| connection.machine.is_in_flight(id))
     }
 
     fn refuses_sessions(&self) -> bool {
@@ -348,7 +433,11 @@ impl Server {
 
     /// Reads a session again if the numbers of its replica are used up, or if its client may have
     /// confirmed it at another node.
-    fn check_replica(&mut self, session: Option<&SessionId>, asks: bool) -> Result<(), Response> {
+    pub(super) fn check_replica(
+        &mut self,
+        session: Option<&SessionId>,
+        asks: bool,
+    ) -> Result<(), Response> {
         let Some(id) = session else { return Ok(()) };
         let Some(key) = self.key_of_session(id) else { return Ok(()) };
         let Some(Connection { machine, session: Some(session), .. }) =
@@ -375,32 +464,39 @@ impl Server {
         }
     }
 
-    /// Passes a response on to the node that has sent the request, unless it is this one.
-    fn relay_answer(
+    /// Returns the session of a message and the node of its replica, unless it is this one or there
+    /// is no such replica. If it is newer than this node's record, the message waits for that.
+    pub(super) fn find_owner(
         &mut self,
         head: &RequestHead<'_>,
-        text: &[u8],
         replica: u32,
         principal: Option<&Principal>,
         now: Instant,
-    ) -> Result<Option<ExchangeId>, Response> {
+    ) -> Result<Option<(Key, NodeId)>, Response> {
         self.check_legacy_version(head, None)?;
         let key = self.find_session(head, principal, None)?;
-        let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
-            return Err(no_session(None));
-        };
-        let owner = self.owner_of(key, replica);
         let own = self.shared.as_ref().map(|shared| shared.node);
-        if owner.is_some() && owner == own {
-            return Ok(None);
+        match self.owner_of(key, replica) {
+            Some(owner) => Ok((Some(owner) != own).then_some((key, owner))),
+            // No request of a server has such an id.
+            None if replica == 0 => Ok(None),
+            None => self.await_record(key, now).map(|()| None),
         }
-        let exchange = self.respond_whole(accepted());
-        let held = self.hold(exchange.0);
-        let text = String::from_utf8_lossy(text);
-        let message = NodeMessage::Deliver { session: session.as_str().into(), text };
-        self.send(owner, &message, Some(held), now);
-        self.touch_shared(key, now);
-        Ok(Some(exchange))
+    }
+
+    /// Lets a request wait for the record of its session, which it names a part of that this node does
+    /// not know. If it has waited, it fails only if the store has lost its contents.
+    fn await_record(&mut self, key: Key, now: Instant) -> Result<(), Response> {
+        let session = self.connections.get(key).and_then(Connection::session_id);
+        match self.shared_mut() {
+            Some(shared) if !shared.has_waited => {
+                shared.missing = session;
+                Err(no_session(None))
+            }
+            // The node of the replica may not have stored it again yet.
+            Some(shared) if shared.is_recovering(now) => Err(unavailable()),
+            _ => Ok(()),
+        }
     }
 
     // ------------------------------------------------------------------ streams
@@ -424,20 +520,8 @@ impl Server {
         let own = self.shared.as_ref().map(|shared| shared.node);
         match self.owner_of(key, replica_of(id.stream)) {
             Some(owner) if Some(owner) != own => self.follow(key, id, owner, sender, now),
-            None if self.shared.as_ref().is_some_and(|shared| !shared.has_waited) => {
-                // The replica is newer than this node's record.
-                let session = self.connections.get(key).and_then(Connection::session_id);
-                if let Some(shared) = self.shared_mut() {
-                    shared.missing = session;
-                }
-                Err(no_session(None))
-            }
-            // The replica is gone with the contents of the store, or its node has not stored it again
-            // yet.
-            None if self.shared.as_ref().is_some_and(|shared| shared.is_recovering(now)) => {
-                Err(unavailable())
-            }
-            None => Err(gone()),
+            // The replica may be newer than this node's record, or gone with the contents of the store.
+            None => Err(self.await_record(key, now).err().unwrap_or_else(gone)),
             Some(_) => {
                 // The id may be that of a replica with the same number, before the store lost it.
                 self.get(head, sender, now).map_err(|refused| {
@@ -455,10 +539,13 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
+        let session = head.session_id.and_then(SessionId::parse);
+        let key = session.and_then(|session| self.key_of_session(&session));
+        let account = key.map_or(Account::Unknown, |key| self.account_of(key));
         let exchange = self.delete(head, principal, now)?;
-        if let Some(session) = head.session_id.and_then(SessionId::parse) {
+        if let Some(session) = session {
             let held = self.hold(exchange.0);
-            self.remove_session(session, principal, held, now);
+            self.remove_session((session, account), principal, held, now);
         }
         Ok(exchange)
     }

@@ -18,8 +18,9 @@ use super::super::callers::Sender;
 use super::super::session::Transport;
 use super::super::sessions::no_session;
 use super::super::store::StoreAction;
+use super::super::store_queue::Account;
 use super::super::{Connection, Server};
-use super::relay::NodeMessage;
+use super::relay::{NodeMessage, Origin};
 use super::tasks::session_requestor;
 use super::waits::{Held, Purpose, unavailable};
 use super::{NodeId, SessionRecord, StoreError};
@@ -27,6 +28,10 @@ use super::{NodeId, SessionRecord, StoreError};
 /// A session on this node.
 #[derive(Debug)]
 pub(super) struct Replica {
+    /// The name of the session in messages.
+    pub(super) name: String,
+    /// What stands for its caller in the shares of mailboxes.
+    pub(super) caller: String,
     /// The nodes of all known replicas, by the numbers of these.
     pub(super) owners: Vec<(u32, NodeId)>,
     /// When its expiry in the store was last extended.
@@ -38,8 +43,15 @@ pub(super) struct Replica {
 }
 
 impl Replica {
-    const fn new(owners: Vec<(u32, NodeId)>, stored: Stored, now: Instant) -> Self {
-        Self { owners, touched: now, stored, doubt: Doubt::No }
+    fn new(
+        session: &SessionId,
+        caller: String,
+        owners: Vec<(u32, NodeId)>,
+        stored: Stored,
+        now: Instant,
+    ) -> Self {
+        let name = session_name(session);
+        Self { name, caller, owners, touched: now, stored, doubt: Doubt::No }
     }
 }
 
@@ -128,10 +140,12 @@ pub(super) fn subscription(uri: &str) -> String {
 impl Server {
     /// Registers a session that this node has just opened.
     pub(in super::super) fn share_session(&mut self, key: Key, now: Instant) {
+        let Some(connection) = self.connections.get(key) else { return };
+        let Some(session) = connection.session_id() else { return };
+        let caller = self.callers.label(connection.caller);
         let Some(shared) = &mut self.shared else { return };
         let owners = alloc::vec![(FIRST_REPLICA, shared.node)];
-        let replica = Replica::new(owners, Stored::New, now);
-        shared.replicas.insert(key.to_number(), replica);
+        shared.insert_replica(key, Replica::new(&session, caller, owners, Stored::New, now));
         shared.opened = Some(key);
         if let Some(connection) = self.connections.get_mut(key) {
             connection.machine.start_call_ids(i64::from(first_of(FIRST_REPLICA)) + 1);
@@ -157,7 +171,8 @@ impl Server {
         let random = if again { self.session_ids.draw_number() } else { 0 };
         let skipped = if again { unknown_replicas(taken, random) } else { 0 };
         self.set_stored(key, Stored::Pending);
-        self.ask_store(Purpose::Put { session: key, held }, now, |action| {
+        let account = self.account_of(key);
+        self.ask_store(account, Purpose::Put { session: key, held }, now, |action| {
             StoreAction::PutSession { action, session, replica, taken, skipped, node, fields, idle }
         });
     }
@@ -196,16 +211,16 @@ impl Server {
             return;
         };
         if now >= replica.touched + pause {
-            self.change_session(key, Vec::new(), None, now);
+            self.change_session(key, Vec::new(), Purpose::Change { session: key, held: None }, now);
         }
     }
 
-    /// Changes fields of a session in the store, then sends the response that confirms it.
+    /// Changes fields of a session in the store, and completes `purpose` with the outcome.
     pub(super) fn change_session(
         &mut self,
         key: Key,
         fields: Vec<(String, Option<String>)>,
-        held: Option<Held>,
+        purpose: Purpose,
         now: Instant,
     ) {
         let idle = self.stored_idle();
@@ -217,15 +232,16 @@ impl Server {
         {
             replica.touched = now;
         }
+        let origin = self.origin_of(key);
         for (field, value) in &fields {
-            self.broadcast(&NodeMessage::Set {
-                session: session.as_str().into(),
+            let set = NodeMessage::Set {
+                session: session_name(&session).into(),
                 field: field.into(),
                 value: value.as_deref().map(Into::into),
-            });
+            };
+            self.broadcast(&origin, &set);
         }
-        let purpose = Purpose::Change { session: key, held };
-        self.ask_store(purpose, now, |action| StoreAction::SetFields {
+        self.ask_store(origin.account, purpose, now, |action| StoreAction::SetFields {
             action,
             session,
             fields,
@@ -255,16 +271,17 @@ impl Server {
         let principal = connection.machine.caller().principal().cloned();
         let replicas = self.shared.as_ref().map(|shared| &shared.replicas);
         let is_shared = replicas.is_some_and(|it| it.contains_key(&key.to_number()));
+        let account = self.account_of(key);
         self.end_session(key, now);
         if let Some(session) = session.filter(|_| is_shared) {
-            self.remove_session(session, principal.as_ref(), None, now);
+            self.remove_session((session, account), principal.as_ref(), None, now);
         }
     }
 
     /// Removes a session that has ended here from the store and from all other nodes.
     pub(super) fn remove_session(
         &mut self,
-        session: SessionId,
+        (session, account): (SessionId, Account),
         principal: Option<&Principal>,
         held: Option<Held>,
         now: Instant,
@@ -273,8 +290,10 @@ impl Server {
         let refused_for = shared.options.lease * REMOVED_LEASES;
         let requestor = principal.is_none().then(|| session_requestor(&session));
         self.note_ended_tasks(&session);
-        self.broadcast(&NodeMessage::Ended { session: session.as_str().into() });
-        self.ask_store(Purpose::Relay(held), now, |action| StoreAction::RemoveSession {
+        // The end of a session is among what traffic cannot displace.
+        let origin = Origin { account, ..Origin::node() };
+        self.broadcast(&origin, &NodeMessage::Ended { session: session_name(&session).into() });
+        self.ask_store(account, Purpose::Relay(held), now, |action| StoreAction::RemoveSession {
             action,
             session,
             requestor,
@@ -283,6 +302,71 @@ impl Server {
     }
 
     // ------------------------------------------------------------------ replicas
+
+    /// Handles the record of a session for which requests wait: only if this node needs another
+    /// replica, and they may use it, one is opened.
+    pub(super) fn handle_read(&mut self, session: &SessionId, record: SessionRecord, now: Instant) {
+        let used_up = match self.key_of_session(session) {
+            Some(key) => {
+                self.adopt_record(key, record);
+                let connection = self.connections.get(key);
+                let known = connection.and_then(|connection| connection.session.as_ref());
+                known.is_some_and(|known| is_used_up(known.next_stream))
+            }
+            None => {
+                if let Err(response) = self.check_record(session, &record, now) {
+                    return self.answer_parked(session.as_str(), || response.clone());
+                }
+                true
+            }
+        };
+        if used_up {
+            return self.request_session(*session, now);
+        }
+        self.resume_parked(session, now);
+    }
+
+    /// Checks whether this node may open a replica of a session.
+    fn check_record(
+        &mut self,
+        session: &SessionId,
+        record: &SessionRecord,
+        now: Instant,
+    ) -> Result<(), Response> {
+        let Some((_, principal)) = state_of(&record.fields) else { return Err(no_session(None)) };
+        let Some((identity, remote)) = self.parked_sender(session, &principal) else {
+            return Err(no_session(None));
+        };
+        let caller = self.callers.enter(identity.principal(), remote);
+        let checked = self.check_session_limits(caller, None, now);
+        if checked.is_ok() {
+            // It is counted when the replica is opened.
+            self.callers.release_session(caller);
+        }
+        self.callers.close_exchange(caller);
+        checked
+    }
+
+    /// Adopts what other nodes have stored about a session of this node.
+    fn adopt_record(&mut self, key: Key, record: SessionRecord) {
+        for (field, value) in &record.fields {
+            self.adopt_change(key, field, Some(value));
+        }
+        self.adopt_owners(key, record.owners);
+    }
+
+    /// Adopts the nodes of all replicas of a session.
+    pub(super) fn adopt_owners(&mut self, key: Key, owners: Vec<(u32, NodeId)>) {
+        if let Some(shared) = self.shared_mut()
+            && let Some(known) = shared.replicas.get_mut(&key.to_number())
+        {
+            // The store may have lost what this node knows about itself.
+            known.owners.retain(|(number, node)| {
+                *node == shared.node && owners.iter().all(|(other, _)| other != number)
+            });
+            known.owners.extend(owners);
+        }
+    }
 
     /// Opens a replica of a session from its record, and handles the requests that wait for it.
     pub(super) fn handle_record(
@@ -315,10 +399,8 @@ impl Server {
         let first = first_of(number & (REPLICAS_MAX - 1));
         let first_id = i64::from(first) + 1;
         if let Some(key) = self.key_of_session(session) {
-            // It was opened meanwhile, or had to be read again.
-            for (field, value) in &fields {
-                self.adopt_change(key, field, Some(value));
-            }
+            // It was opened meanwhile, or its replica is used up.
+            self.adopt_record(key, SessionRecord { replica: number, owners, fields });
             if let Some(Connection { machine, session: Some(session), .. }) =
                 self.connections.get_mut(key)
                 && is_used_up(session.next_stream)
@@ -328,15 +410,6 @@ impl Server {
                 }
                 session.next_stream = first + 1;
                 machine.start_call_ids(first_id);
-            }
-            if let Some(shared) = self.shared_mut()
-                && let Some(known) = shared.replicas.get_mut(&key.to_number())
-            {
-                // The store may have lost what this node knows about itself.
-                known.owners.retain(|(number, node)| {
-                    *node == shared.node && owners.iter().all(|(other, _)| other != number)
-                });
-                known.owners.extend(owners);
             }
             return Ok(());
         }
@@ -357,9 +430,10 @@ impl Server {
             let key =
                 self.insert_session(*session, Transport::Streamable, first, machine, caller, now);
             self.prime_standalone(key);
-            let replica = Replica::new(owners, Stored::Yes, now);
+            let label = self.callers.label(caller);
+            let replica = Replica::new(session, label, owners, Stored::Yes, now);
             if let Some(shared) = self.shared_mut() {
-                shared.replicas.insert(key.to_number(), replica);
+                shared.insert_replica(key, replica);
             }
         }
         self.callers.close_exchange(caller);
@@ -449,6 +523,12 @@ fn state_of(fields: &[(String, String)]) -> Option<(SessionState, String)> {
 pub(super) fn level_of(text: &str) -> Option<LoggingLevel> {
     let quoted = format!("\"{text}\"");
     RawJson::parse(&quoted).ok()?.decode().ok()
+}
+
+/// Returns the name of a session in messages, half of a hash: the id is a secret.
+pub(super) fn session_name(session: &SessionId) -> String {
+    let hash = Sha256::digest(session.as_str());
+    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns a digest of a principal, whose text may be long and personal; empty if it is unknown.

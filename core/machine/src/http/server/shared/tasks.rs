@@ -150,32 +150,31 @@ impl Server {
             TaskCommand::Put { key, ended, task, details, ttl, listed } => {
                 let purpose = TaskPurpose::Put(key.clone());
                 let record = TaskRecord { node, ended, task, details };
-                self.ask_store(Purpose::Task(purpose), now, |action| StoreAction::PutTask {
-                    action,
-                    key,
-                    record,
-                    ttl: Some(ttl),
-                    listed,
+                let account = self.callers.account_of_name(&key.requestor);
+                self.ask_store(account, Purpose::Task(purpose), now, |action| {
+                    StoreAction::PutTask { action, key, record, ttl: Some(ttl), listed }
                 });
             }
             TaskCommand::Read { request, key } => self.read_task(request, key, now),
             TaskCommand::Check { key } => {
                 let purpose = Purpose::Task(TaskPurpose::Check(key.clone()));
-                self.ask_store(purpose, now, |action| StoreAction::ReadTask { action, key });
+                let account = self.callers.account_of_name(&key.requestor);
+                self.ask_store(account, purpose, now, |action| StoreAction::ReadTask {
+                    action,
+                    key,
+                });
             }
             TaskCommand::Fail { request, key, record } => {
                 let purpose = TaskPurpose::Fail(request, key.clone());
-                self.ask_store(Purpose::Task(purpose), now, |action| StoreAction::PutTask {
-                    action,
-                    key,
-                    record,
-                    ttl: None,
-                    listed: false,
+                let account = self.callers.account_of_name(&key.requestor);
+                self.ask_store(account, Purpose::Task(purpose), now, |action| {
+                    StoreAction::PutTask { action, key, record, ttl: None, listed: false }
                 });
             }
             TaskCommand::List { request, requestor, cursor, tasks_max } => {
                 let purpose = Purpose::Task(TaskPurpose::List(request));
-                self.ask_store(purpose, now, |action| StoreAction::ListTasks {
+                let account = self.callers.account_of_name(&requestor);
+                self.ask_store(account, purpose, now, |action| StoreAction::ListTasks {
                     action,
                     requestor,
                     cursor,
@@ -184,6 +183,7 @@ impl Server {
             }
             TaskCommand::Relay { request, to, key, message } => {
                 let TaskKey { requestor, task } = &key;
+                let origin = self.origin_of_requestor(requestor);
                 let (requestor, task) = (Cow::from(requestor), Cow::from(task));
                 let message = match &message {
                     TaskMessage::Cancel => NodeMessage::CancelTask { requestor, task },
@@ -195,11 +195,13 @@ impl Server {
                         refused: inputs.refused.iter().flatten().cloned().collect(),
                     },
                 };
-                self.send_for(TaskPurpose::Relay(request), to, &message, now);
+                let purpose = Purpose::Task(TaskPurpose::Relay(request));
+                self.send_confirmed(&origin, to, &message, purpose, now);
             }
             TaskCommand::Announce { key: TaskKey { requestor, task } } => {
+                let origin = self.origin_of_requestor(&requestor);
                 let (requestor, task) = (requestor.into(), task.into());
-                self.broadcast(&NodeMessage::TaskChanged { requestor, task });
+                self.broadcast(&origin, &NodeMessage::TaskChanged { requestor, task });
             }
         }
     }
@@ -215,26 +217,9 @@ impl Server {
     }
 
     fn read_task(&mut self, request: RequestHandle, key: TaskKey, now: Instant) {
-        self.ask_store(Purpose::Task(TaskPurpose::Read(request)), now, |action| {
-            StoreAction::ReadTask { action, key }
-        });
-    }
-
-    fn send_for(
-        &mut self,
-        purpose: TaskPurpose,
-        to: NodeId,
-        message: &NodeMessage<'_>,
-        now: Instant,
-    ) {
-        let Some(from) = self.shared.as_ref().map(|shared| shared.node) else { return };
-        let Ok(message) = serde_json::to_vec(message) else { return };
-        self.ask_store(Purpose::Task(purpose), now, |action| StoreAction::Send {
-            action: Some(action),
-            from,
-            to: Some(to),
-            message,
-        });
+        let account = self.callers.account_of_name(&key.requestor);
+        let purpose = Purpose::Task(TaskPurpose::Read(request));
+        self.ask_store(account, purpose, now, |action| StoreAction::ReadTask { action, key });
     }
 
     /// Handles the completion of an action on a task.
@@ -358,7 +343,8 @@ impl Server {
         }
         if self.connections.iter().any(|(_, connection)| listens(connection, &key)) {
             let purpose = Purpose::Task(TaskPurpose::Tell(key.clone()));
-            self.ask_store(purpose, now, |action| StoreAction::ReadTask { action, key });
+            let account = self.callers.account_of_name(&key.requestor);
+            self.ask_store(account, purpose, now, |action| StoreAction::ReadTask { action, key });
         }
     }
 

@@ -1,5 +1,7 @@
 //! Actions of the store that wait for their completion.
 
+use alloc::vec::Vec;
+
 use mcp_sansio_collections::Key;
 
 use crate::Instant;
@@ -9,6 +11,7 @@ use super::super::Server;
 use super::super::admission::busy;
 use super::super::exchange::State;
 use super::super::store::StoreAction;
+use super::super::store_queue::Account;
 use super::sessions::Stored;
 use super::tasks::TaskPurpose;
 use super::{ActionId, NodeId, StoreError, StoreReply, WhenUnavailable};
@@ -25,7 +28,9 @@ pub(super) struct Wait {
 pub(super) enum Purpose {
     /// The lease of this node.
     Heartbeat,
-    /// A session that another node has opened.
+    /// A session that another node has opened, for the requests that wait for it.
+    Read(SessionId),
+    /// A replica of that session.
     Open(SessionId),
     /// A session of this node, and the response that opens it.
     Put { session: Key, held: Option<Held> },
@@ -33,6 +38,10 @@ pub(super) enum Purpose {
     Change { session: Key, held: Option<Held> },
     /// A message to other nodes, and the response that confirms it.
     Relay(Option<Held>),
+    /// The nodes of a session, to which a message goes.
+    Owners { session: Key, message: Vec<u8> },
+    /// One of the effects of a batch, whose response is confirmed when all of them are stored.
+    Part { batch: u64, session: Key, is_change: bool },
     /// The end of a node.
     Depose(NodeId),
     /// A task.
@@ -46,6 +55,13 @@ pub(super) struct Held {
     response: Response,
 }
 
+impl Held {
+    /// Replaces the response, because the store is not available.
+    pub(super) fn refused(self) -> Self {
+        Self { response: unavailable(), ..self }
+    }
+}
+
 const UNAVAILABLE: &str = "the store of sessions is not available";
 
 pub(super) fn unavailable() -> Response {
@@ -56,6 +72,7 @@ impl Server {
     /// Queues an action whose completion matters.
     pub(super) fn ask_store(
         &mut self,
+        account: Account,
         purpose: Purpose,
         now: Instant,
         action: impl FnOnce(ActionId) -> StoreAction,
@@ -63,7 +80,7 @@ impl Server {
         let Some(shared) = &mut self.shared else { return };
         let id = ActionId(shared.next_action);
         shared.next_action += 1;
-        if !self.store.push(action(id)) {
+        if !self.store.push(account, action(id)) {
             return self.settle(purpose, Err(StoreError::Unavailable), now);
         }
         let due = now + shared.options.patience;
@@ -104,6 +121,11 @@ impl Server {
                 Ok(StoreReply::Lease(lease)) => self.handle_lease(lease, now),
                 _ => self.handle_silence(now),
             },
+            Purpose::Read(session) => match result {
+                Ok(StoreReply::Opened(record)) => self.handle_read(&session, record, now),
+                Err(StoreError::Missing) => self.handle_absence(&session, now),
+                _ => self.refuse_parked(&session),
+            },
             Purpose::Open(session) => match result {
                 Ok(StoreReply::Opened(record)) => self.handle_record(&session, record, now),
                 Err(StoreError::Missing) => self.handle_absence(&session, now),
@@ -124,33 +146,52 @@ impl Server {
                     Some(held) if !stored && !keeps => {
                         // The store may have it all the same.
                         self.end_shared_session(session, now);
-                        let Held { exchange, .. } = held;
-                        self.release(Held { exchange, response: unavailable() });
+                        self.release(held.refused());
                     }
                     held => self.release_all(held),
                 }
             }
             Purpose::Change { session, held } => {
-                match result {
-                    Ok(_) => {}
-                    Err(StoreError::Missing) => self.doubt(session, now),
-                    // The next heartbeat stores the session again.
-                    Err(_) => self.set_stored(session, Stored::No),
-                }
+                self.settle_change(session, &result, now);
                 self.release_all(held);
             }
             Purpose::Relay(held) => {
                 let held = match result {
                     // The receiver has gone, and with it the request.
                     Ok(_) | Err(StoreError::Missing) => held,
-                    Err(_) => held.map(|held| Held { response: unavailable(), ..held }),
+                    Err(_) => held.map(Held::refused),
                 };
                 self.release_all(held);
+            }
+            // A message without a confirmation may be lost.
+            Purpose::Owners { session, message } => {
+                if let Ok(StoreReply::Opened(record)) = result {
+                    self.adopt_owners(session, record.owners);
+                    self.send_to_owners(session, &message);
+                }
+            }
+            Purpose::Part { batch, session, is_change } => {
+                self.settle_part(batch, session, (is_change, result), now);
             }
             Purpose::Task(purpose) => self.settle_task(purpose, result, now),
             Purpose::Depose(node) => {
                 self.handle_deposed(node, matches!(result, Ok(StoreReply::Deposed(true))), now);
             }
+        }
+    }
+
+    /// Handles the outcome of a change of a session.
+    pub(super) fn settle_change(
+        &mut self,
+        session: Key,
+        result: &Result<StoreReply, StoreError>,
+        now: Instant,
+    ) {
+        match result {
+            Ok(_) => {}
+            Err(StoreError::Missing) => self.doubt(session, now),
+            // The next heartbeat stores the session again.
+            Err(_) => self.set_stored(session, Stored::No),
         }
     }
 
@@ -166,7 +207,7 @@ impl Server {
         }
     }
 
-    fn release_all(&mut self, held: Option<Held>) {
+    pub(super) fn release_all(&mut self, held: Option<Held>) {
         if let Some(held) = held {
             self.release(held);
         }
