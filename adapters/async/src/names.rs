@@ -5,7 +5,9 @@ pub use crate::MessageStream;
 #[cfg(feature = "jsonschema")]
 pub use crate::SchemaValidator;
 #[cfg(feature = "client")]
-pub use crate::child::{ExitReport, GracePeriods, SpawnError, SpawnOptions, Stderr};
+pub use crate::child::{
+    ExitReport, GracePeriods, SpawnError, SpawnOptions, Stderr, TransferDirection,
+};
 pub use crate::clock::unix_time;
 #[cfg(feature = "http")]
 pub use crate::http_client::{ConnectorError, FetchError, HttpConnection, connect_with};

@@ -33,6 +33,12 @@ pub type Viewer = Box<dyn FnMut(Direction, &str) + Send>;
 /// A byte stream that shows each of its lines and counts the ones that cannot be messages.
 pub struct Wire<S> {
     stream: S,
+    lines: Lines,
+}
+
+/// Divides the bytes of a connection into lines, shows each, and counts the ones that cannot be
+/// messages.
+pub struct Lines {
     input: Line,
     output: Line,
     viewer: Option<Viewer>,
@@ -91,8 +97,16 @@ impl<S> Wire<S> {
     /// Shows the lines of `stream` to `viewer`.
     #[must_use]
     pub fn new(stream: S, viewer: Option<Viewer>) -> Self {
+        Self { stream, lines: Lines::new(viewer) }
+    }
+}
+
+impl Lines {
+    /// Shows the lines to `viewer`.
+    #[must_use]
+    pub fn new(viewer: Option<Viewer>) -> Self {
         let (input, output, noise) = Default::default();
-        Self { stream, input, output, viewer, noise }
+        Self { input, output, viewer, noise }
     }
 
     /// Returns the received lines that are not messages.
@@ -101,7 +115,8 @@ impl<S> Wire<S> {
         self.noise.clone()
     }
 
-    fn look(&mut self, direction: Direction, bytes: &[u8]) {
+    /// Takes bytes that were transferred, in any pieces.
+    pub fn look(&mut self, direction: Direction, bytes: &[u8]) {
         let line = match direction {
             Direction::In => &mut self.input,
             Direction::Out => &mut self.output,
@@ -129,7 +144,7 @@ impl<S: ByteStream> ByteStream for Wire<S> {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let read = self.stream.poll_read(cx, buffer);
         if let Poll::Ready(Ok(length)) = read {
-            self.look(Direction::In, &buffer[..length]);
+            self.lines.look(Direction::In, &buffer[..length]);
         }
         read
     }
@@ -137,7 +152,7 @@ impl<S: ByteStream> ByteStream for Wire<S> {
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = self.stream.poll_write(cx, bytes);
         if let Poll::Ready(Ok(length)) = written {
-            self.look(Direction::Out, &bytes[..length]);
+            self.lines.look(Direction::Out, &bytes[..length]);
         }
         written
     }
@@ -151,8 +166,14 @@ impl<S: ByteStream> ByteStream for Wire<S> {
     }
 }
 
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines").field("noise", &self.noise).finish_non_exhaustive()
+    }
+}
+
 impl<S> std::fmt::Debug for Wire<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wire").field("noise", &self.noise).finish_non_exhaustive()
+        f.debug_struct("Wire").field("lines", &self.lines).finish_non_exhaustive()
     }
 }

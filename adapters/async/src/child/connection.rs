@@ -7,8 +7,11 @@ use mcp_sansio::peer::CloseReason;
 use mcp_sansio_handlers::endpoint::Endpoint as _;
 use mcp_sansio_handlers::{Client, Host};
 
-use super::supervisor::{ChildSlot, ServerStream, drive, supervise};
-use super::{ChildServer, ExitReport, GracePeriods, OpenOutcome, Process, Stderr, open};
+use super::observer::ByteObserver;
+use super::supervisor::{ChildSlot, drive, supervise};
+use super::{
+    ChildServer, ExitReport, GracePeriods, OpenOutcome, Process, Stderr, TransferDirection, open,
+};
 use crate::task::{self, Task};
 use crate::timer::timeout;
 use crate::{DriveError, Error, Runtime, seed};
@@ -18,13 +21,16 @@ use crate::{DriveError, Error, Runtime, seed};
 #[non_exhaustive]
 pub struct SpawnOptions {
     respawn: Option<Backoff>,
+    grace_periods: GracePeriods,
+    observer: ByteObserver,
 }
 
 impl SpawnOptions {
     /// The defaults: a server that has ended is not started again.
     #[must_use]
     pub const fn new() -> Self {
-        Self { respawn: None }
+        let observer = ByteObserver::NONE;
+        Self { respawn: None, grace_periods: GracePeriods::DEFAULT, observer }
     }
 
     /// Starts the server again when it has ended without being told to, for example because it
@@ -38,6 +44,25 @@ impl SpawnOptions {
     #[must_use]
     pub const fn respawn(mut self, backoff: Backoff) -> Self {
         self.respawn = Some(backoff);
+        self
+    }
+
+    /// Sets how long the connection waits for the exit of the server at each step:
+    /// [`GracePeriods::DEFAULT`] unless set.
+    #[must_use]
+    pub const fn grace_periods(mut self, periods: GracePeriods) -> Self {
+        self.grace_periods = periods;
+        self
+    }
+
+    /// Calls a function with all bytes that are read from and written to the server, as they are
+    /// transferred: parts of lines, or several. It must return quickly, and sees what is secret.
+    #[must_use]
+    pub fn observe_bytes(
+        mut self,
+        observer: impl Fn(TransferDirection, &[u8]) + Send + Sync + 'static,
+    ) -> Self {
+        self.observer = ByteObserver::new(observer);
         self
     }
 }
@@ -85,13 +110,14 @@ pub async fn connect_with<P: Process>(
     if options.respawn.is_some() {
         endpoint = endpoint.respawning();
     }
-    let mut driver = drive(&runtime, endpoint, ServerStream::Open(stream));
+    let SpawnOptions { respawn, grace_periods, observer } = options;
+    let mut driver = drive(&runtime, endpoint, observer.watch(stream));
     loop {
         match open(&client, &mut driver).await {
             OpenOutcome::Open => {
-                let slot = Arc::new(ChildSlot::new(child));
+                let slot = Arc::new(ChildSlot::new(child, grace_periods, observer));
                 let supervised =
-                    supervise(Arc::clone(&slot), command, driver, options.respawn, runtime.clone());
+                    supervise(Arc::clone(&slot), command, driver, respawn, runtime.clone());
                 let driver = task::spawn(&runtime, supervised);
                 return Ok(ChildConnection { client, slot, driver });
             }
@@ -100,16 +126,16 @@ pub async fn connect_with<P: Process>(
                 // Two instances could interfere with each other. The exit status of the first is
                 // not used.
                 drop(stream);
-                let _ended = child.shutdown(GracePeriods::default()).await;
+                let _ended = child.shutdown(grace_periods).await;
                 let stream;
                 (child, stream) = ChildServer::start(&mut command, Stderr::Keep)?;
-                driver = drive(&runtime, endpoint, ServerStream::Open(stream));
+                driver = drive(&runtime, endpoint, observer.watch(stream));
             }
             OpenOutcome::Closed(reason) => {
                 let _driving = task::spawn(&runtime, driver);
                 // A child that exited has explained why on its standard error; one still running is
                 // killed.
-                let limit = GracePeriods::default().terminate;
+                let limit = grace_periods.terminate;
                 let report = timeout(&runtime, limit, child.wait()).await.and_then(Result::ok);
                 let stderr_tail = child.stderr_tail();
                 let exited = report.filter(|_| matches!(reason, CloseReason::EndOfInput));
@@ -160,7 +186,7 @@ impl<P: Process> ChildConnection<P> {
     pub async fn shutdown(mut self) -> Result<ExitReport, Error> {
         self.client.close();
         if let Some(child) = self.slot.close() {
-            let report = child.shutdown(GracePeriods::default()).await?;
+            let report = child.shutdown(self.slot.grace_periods()).await?;
             self.driver.abort();
             return Ok(report);
         }

@@ -3,6 +3,7 @@
 mod connection;
 mod group;
 mod members;
+mod observer;
 mod open;
 mod process;
 mod report;
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use connection::{ChildConnection, SpawnOptions, connect, connect_with};
 #[cfg(unix)]
 pub use members::wait_unreaped;
+pub use observer::TransferDirection;
 pub use open::{OpenOutcome, open};
 pub use process::{Process, Started};
 pub use report::{ExitReport, SpawnError};

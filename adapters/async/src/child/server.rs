@@ -48,9 +48,15 @@ pub struct GracePeriods {
     pub terminate: Duration,
 }
 
+impl GracePeriods {
+    /// The defaults.
+    pub const DEFAULT: Self =
+        Self { end_of_input: Duration::from_secs(2), terminate: Duration::from_secs(2) };
+}
+
 impl Default for GracePeriods {
     fn default() -> Self {
-        Self { end_of_input: Duration::from_secs(2), terminate: Duration::from_secs(2) }
+        Self::DEFAULT
     }
 }
 

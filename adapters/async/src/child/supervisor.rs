@@ -6,7 +6,10 @@ use mcp_sansio::{Attempts, Backoff};
 use mcp_sansio_handlers::endpoint::ClientEndpoint;
 use mcp_sansio_handlers::endpoint::Endpoint as _;
 
-use super::{ChildServer, ChildStream, ExitReport, GracePeriods, Process, Stderr};
+use super::observer::ByteObserver;
+use super::{
+    ChildServer, ChildStream, ExitReport, GracePeriods, Process, Stderr, TransferDirection,
+};
 use crate::timer::timeout;
 use crate::{ByteStream, DriveError, Driver, Runtime, StreamSettings, seed};
 
@@ -65,41 +68,53 @@ pub(super) async fn supervise<P: Process>(
         };
         let (mut endpoint, ..) = driver.into_parts();
         endpoint.resume(runtime.now());
-        driver = drive(&runtime, endpoint, ServerStream::Open(stream));
+        driver = drive(&runtime, endpoint, slot.observer.watch(stream));
     }
 }
 
 /// The stream of the server, or that of a server that does not run, on which nothing happens.
 pub(super) enum ServerStream<P: Process> {
-    Open(ChildStream<P::Stream>),
+    Open { stream: ChildStream<P::Stream>, observer: ByteObserver },
     None,
 }
 
 impl<P: Process> ByteStream for ServerStream<P> {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         match self {
-            Self::Open(stream) => stream.poll_read(cx, buffer),
+            Self::Open { stream, observer } => {
+                let read = stream.poll_read(cx, buffer);
+                if let Poll::Ready(Ok(length)) = read {
+                    observer.show(TransferDirection::Received, &buffer[..length]);
+                }
+                read
+            }
             Self::None => Poll::Pending,
         }
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
-            Self::Open(stream) => stream.poll_write(cx, bytes),
+            Self::Open { stream, observer } => {
+                let written = stream.poll_write(cx, bytes);
+                if let Poll::Ready(Ok(length)) = written {
+                    observer.show(TransferDirection::Sent, &bytes[..length]);
+                }
+                written
+            }
             Self::None => Poll::Pending,
         }
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Open(stream) => stream.poll_flush(cx),
+            Self::Open { stream, .. } => stream.poll_flush(cx),
             Self::None => Poll::Ready(Ok(())),
         }
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Open(stream) => stream.poll_close(cx),
+            Self::Open { stream, .. } => stream.poll_close(cx),
             Self::None => Poll::Ready(Ok(())),
         }
     }
@@ -107,7 +122,11 @@ impl<P: Process> ByteStream for ServerStream<P> {
 
 /// The process of a connection, which may be replaced.
 #[derive(Debug)]
-pub(super) struct ChildSlot<P: Process>(Mutex<State<P>>);
+pub(super) struct ChildSlot<P: Process> {
+    state: Mutex<State<P>>,
+    grace_periods: GracePeriods,
+    observer: ByteObserver,
+}
 
 #[derive(Debug)]
 struct State<P: Process> {
@@ -118,8 +137,17 @@ struct State<P: Process> {
 }
 
 impl<P: Process> ChildSlot<P> {
-    pub(super) fn new(child: ChildServer<P>) -> Self {
-        Self(Mutex::new(State { child: Some(child), last: None, is_closed: false }))
+    pub(super) const fn new(
+        child: ChildServer<P>,
+        grace_periods: GracePeriods,
+        observer: ByteObserver,
+    ) -> Self {
+        let state = Mutex::new(State { child: Some(child), last: None, is_closed: false });
+        Self { state, grace_periods, observer }
+    }
+
+    pub(super) const fn grace_periods(&self) -> GracePeriods {
+        self.grace_periods
     }
 
     /// Calls a function with the process, if it runs.
@@ -155,7 +183,7 @@ impl<P: Process> ChildSlot<P> {
     async fn end(&self) {
         let child = self.lock().child.take();
         if let Some(child) = child
-            && let Ok(report) = child.shutdown(GracePeriods::default()).await
+            && let Ok(report) = child.shutdown(self.grace_periods).await
         {
             self.lock().last = Some(report);
         }
@@ -174,6 +202,6 @@ impl<P: Process> ChildSlot<P> {
 
     // A panic elsewhere leaves no inconsistent state.
     fn lock(&self) -> MutexGuard<'_, State<P>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -64,6 +64,18 @@ fn invalid_output_is_reported_and_tolerated() {
 }
 
 #[test]
+fn a_server_that_exits_on_the_probe_is_started_again() {
+    let quoted = everything("tokio").join(" ");
+    let script = format!(
+        "read -r line; case $line in *server/discover*) exit 1;; esac; \
+         {{ echo \"$line\"; cat; }} | exec {quoted}"
+    );
+    let (outcome, _) = inspect(&["--", "sh", "-c", &script]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stdout.contains("revision      2025-11-25"), "{outcome:?}");
+}
+
+#[test]
 fn a_protocol_violation_is_described() {
     let answers = [
         (r#"{"jsonrpc":"2.0","id":999,"result":{}}"#, "not in flight"),

@@ -1,14 +1,16 @@
 //! A server that is started as a child process and used over its standard streams.
 
 use std::fmt::Write;
+use std::pin::pin;
 use std::process::{Command, ExitStatus};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_sansio_cli::canned::Seen;
-use mcp_sansio_cli::wire::{Noise, Viewer, Wire};
-use mcp_sansio_tokio::{ChildServer, GracePeriods, drive, now, seed};
+use mcp_sansio_cli::wire::{Direction, Lines, Noise, Viewer};
+use mcp_sansio_tokio::{Error, GracePeriods, SpawnOptions, TransferDirection, spawn_with};
 
-use super::{converse, host, remark, silence, violation};
+use super::{alarm, host, remark, silence, violation, within};
 use crate::failure::Failure;
 use crate::options::Options;
 use crate::{commands, say};
@@ -17,16 +19,13 @@ use crate::{commands, say};
 /// is waiting.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How long pending output may take after the command has finished.
-const FAREWELL: Duration = Duration::from_millis(200);
-
 /// How a server ended, and how it behaved before.
 struct End {
     /// A description of its first violation.
     violation: Option<String>,
-    status: ExitStatus,
+    /// Its exit status, unless it was told to exit.
+    status: Option<ExitStatus>,
     last_words: Vec<String>,
-    forced: bool,
 }
 
 /// Starts the server, runs the command, and shuts the server down.
@@ -36,7 +35,7 @@ pub(super) async fn inspect(options: &Options, words: &[String]) -> Result<(), S
     let viewer = options.wire.then(|| -> Viewer {
         Box::new(|direction, line| say(&format!("{} {line}", direction.as_str())))
     });
-    let (outcome, end) = converse_with(options, command, viewer).await?;
+    let (outcome, end) = converse_with(options, command, Lines::new(viewer)).await?;
     match outcome {
         Ok(()) => {
             remark(end.violation.as_deref());
@@ -49,23 +48,37 @@ pub(super) async fn inspect(options: &Options, words: &[String]) -> Result<(), S
 async fn converse_with(
     options: &Options,
     command: Command,
-    viewer: Option<Viewer>,
+    lines: Lines,
 ) -> Result<(Result<(), Failure>, End), String> {
-    let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
-    let (child, stream) = spawned;
-    let (host, seen) = host(options);
-    let (client, endpoint) = host.connect(seed(), now());
-    let wire = Wire::new(stream, viewer);
-    let noise = wire.noise();
-    let driver = drive(endpoint, wire);
-    let work = commands::run(options, &client, &seen);
-    let outcome = converse(options, driver, &client, work, FAREWELL).await;
-    let mut grace_periods = GracePeriods::default();
+    let noise = lines.noise();
+    let lines = Mutex::new(lines);
+    let mut grace_periods = GracePeriods::DEFAULT;
     (grace_periods.end_of_input, grace_periods.terminate) = (GRACE, GRACE);
-    let report = child.shutdown(grace_periods).await.map_err(|error| error.to_string())?;
-    let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
+    let spawn_options =
+        SpawnOptions::new().grace_periods(grace_periods).observe_bytes(move |direction, bytes| {
+            let direction = match direction {
+                TransferDirection::Received => Direction::In,
+                _ => Direction::Out,
+            };
+            lines.lock().unwrap_or_else(PoisonError::into_inner).look(direction, bytes);
+        });
+    let (host, seen) = host(options);
+    let mut alarm = pin!(alarm(options));
+    // The opening has the same time limit as the command, and says more about the reason.
+    let client = match spawn_with(command, &host, spawn_options).await {
+        Ok(client) => client,
+        Err(Error::Closed { reason, status, stderr_tail: last_words }) => {
+            let end = End { violation: describe(&noise, &seen), status, last_words };
+            return Ok((Err(Failure::from(*reason)), end));
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let work = commands::run(options, &client, &seen);
+    let outcome = within(options, &client, alarm.as_mut(), work).await;
+    let report = client.shutdown().await.map_err(|error| error.to_string())?;
+    let status = Some(report.status).filter(|_| !report.forced);
     let violation = describe(&noise, &seen);
-    Ok((outcome, End { violation, status, last_words, forced }))
+    Ok((outcome, End { violation, status, last_words: report.stderr_tail }))
 }
 
 /// Describes the first violation of the server, if there is one.
@@ -85,8 +98,10 @@ fn describe(noise: &Noise, seen: &Seen) -> Option<String> {
 /// Combines a failure with the known circumstances into one message.
 fn explain(failure: Failure, end: End, options: &Options) -> String {
     let mut message = match failure {
-        Failure::Lost if end.forced => "the server closed the connection".into(),
-        Failure::Lost => format!("the server exited: {}", end.status),
+        Failure::Lost => match end.status {
+            Some(status) => format!("the server exited: {status}"),
+            None => "the server closed the connection".into(),
+        },
         Failure::Silent => format!("the server {}", silence(options)),
         failure => failure.to_string(),
     };

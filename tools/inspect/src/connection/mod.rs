@@ -5,7 +5,7 @@ mod child;
 mod http;
 mod sign_in;
 
-use std::future::Future;
+use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +75,32 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
     (host, seen)
 }
 
+/// Completes at the time limit of the command. Listening without a timeout has none.
+async fn alarm(options: &Options) {
+    if matches!(options.command, Command::Listen { .. }) && options.timeout.is_none() {
+        return pending().await;
+    }
+    let user_time = if options.sign_in.is_some() { sign_in::USER_TIME } else { Duration::ZERO };
+    sleep(options.patience() + user_time).await;
+}
+
+/// Returns the result of `work`, or that of a command whose time is over.
+async fn within(
+    options: &Options,
+    client: &Client,
+    alarm: impl Future,
+    work: impl Future<Output = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    match before(alarm, work).await {
+        Some(outcome) => outcome,
+        // Listening ends successfully after the requested time.
+        None if matches!(options.command, Command::Listen { .. }) && client.session().is_some() => {
+            Ok(())
+        }
+        None => Err(Failure::Silent),
+    }
+}
+
 /// Runs `work` while the connection is driven, then closes the connection within `farewell`.
 async fn converse(
     options: &Options,
@@ -83,22 +109,7 @@ async fn converse(
     work: impl Future<Output = Result<(), Failure>>,
     farewell: Duration,
 ) -> Result<(), Failure> {
-    let listens = matches!(options.command, Command::Listen { .. });
-    let outcome = if listens && options.timeout.is_none() {
-        together(&mut driver, work).await
-    } else {
-        let mut patience = options.patience();
-        if options.sign_in.is_some() {
-            patience += sign_in::USER_TIME;
-        }
-        let alarm = sleep(patience);
-        match together(&mut driver, before(alarm, work)).await {
-            Some(outcome) => outcome,
-            // Listening ends successfully after the requested time.
-            None if listens && client.session().is_some() => Ok(()),
-            None => Err(Failure::Silent),
-        }
-    };
+    let outcome = together(&mut driver, within(options, client, alarm(options), work)).await;
     client.close();
     // The result of the shutdown does not affect the result of the command.
     let _ = before(sleep(farewell), &mut driver).await;
