@@ -50,6 +50,9 @@ impl Observed {
     pub(in crate::peer) const fn opened(&mut self, _: Revision) {}
 
     #[inline(always)]
+    pub(in crate::peer) const fn session_ended(&mut self) {}
+
+    #[inline(always)]
     pub(in crate::peer) const fn closed(&mut self, _: &CloseReason) {}
 
     #[inline(always)]
