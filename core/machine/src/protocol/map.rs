@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 
 use super::revision::Revision;
@@ -85,6 +85,25 @@ impl<V> Map<V> {
     }
 }
 
+/// Reads an optional map whose keys must not be repeated.
+pub(super) fn distinct<'de, D, V>(deserializer: D) -> Result<Option<Map<V>>, D::Error>
+where
+    D: Deserializer<'de>,
+    V: Deserialize<'de>,
+{
+    let entries = Option::<Entries<V>>::deserialize(deserializer)?;
+    entries
+        .map(|Entries(entries)| {
+            let length = entries.len();
+            let map = Map::from_iter(entries);
+            match map.len() == length {
+                true => Ok(map),
+                false => Err(de::Error::custom("a key is repeated")),
+            }
+        })
+        .transpose()
+}
+
 /// Returns the indices of the entries whose key is repeated later, from the keys and indices of all
 /// entries.
 // Not generic over the values, so that its code is not duplicated. Sorting avoids quadratic work
@@ -139,21 +158,30 @@ impl<V> IntoIterator for Map<V> {
 
 impl<'de, V: Deserialize<'de>> Deserialize<'de> for Map<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Entries::deserialize(deserializer).map(|Entries(entries)| entries.into_iter().collect())
+    }
+}
+
+/// The members of an object as they are written.
+struct Entries<V>(Vec<(String, V)>);
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Entries<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MapVisitor<V>(PhantomData<V>);
 
         impl<'de, V: Deserialize<'de>> Visitor<'de> for MapVisitor<V> {
-            type Value = Map<V>;
+            type Value = Entries<V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Map<V>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Entries<V>, A::Error> {
                 let mut entries = Vec::new();
                 while let Some(entry) = access.next_entry::<String, V>()? {
                     entries.push(entry);
                 }
-                Ok(entries.into_iter().collect())
+                Ok(Entries(entries))
             }
         }
 
@@ -185,6 +213,17 @@ mod tests {
             serde_json::from_str(r#"{"z":1,"a":2,"z":3,"m":4,"a":5,"z":6}"#).unwrap();
         assert!(map.iter().eq([("m", &4), ("a", &5), ("z", &6)]));
         assert_eq!(map.to_json_at(Revision::LATEST).unwrap().as_str(), r#"{"m":4,"a":5,"z":6}"#);
+    }
+
+    #[test]
+    fn a_repeated_key_of_a_distinct_map_is_refused() {
+        let read = |text| {
+            let mut deserializer = serde_json::Deserializer::from_str(text);
+            distinct::<_, i64>(&mut deserializer).map(|map| map.map(|map| map.len()))
+        };
+        assert_eq!(read(r#"{"a":1,"b":1}"#).unwrap(), Some(2));
+        assert_eq!(read("null").unwrap(), None);
+        assert!(read(r#"{"a":1,"\u0061":1}"#).is_err());
     }
 
     #[test]

@@ -282,6 +282,8 @@ struct FlatFields {
     ttl: Option<u64>,
     #[serde(default, alias = "pollIntervalMs", deserialize_with = "super::wire::whole")]
     poll_interval: Option<u64>,
+    // An answer names its request by the key alone.
+    #[serde(default, deserialize_with = "super::map::distinct")]
     input_requests: Option<InputRequests>,
     result: Option<Json>,
     error: Option<Json>,

@@ -59,6 +59,7 @@ fn an_undeclared_or_malformed_input_request_ends_the_call() {
         r#"{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}}}}"#,
         r#"{"resultType":"input_required","inputRequests":{"a":7}}"#,
         // Repeated members could be read in two ways.
+        r#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"},"\u0061":{"method":"roots/list"}}}"#,
         r#"{"resultType":"input_required","inputRequests":{"r":{"method":"roots/list"}},"inputRequests":{"r":{"method":"roots/list"}}}"#,
         r#"{"resultType":"input_required","requestState":"a","request\u0053tate":"b"}"#,
         r#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","method":"roots/list"}}}"#,

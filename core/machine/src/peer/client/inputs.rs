@@ -118,6 +118,11 @@ impl Client {
             if inputs.len() >= limits.inputs_per_round_max {
                 return fail(self, Failure::InvalidAnswer("too many input requests in one round"));
             }
+            let name = member.name();
+            // Their number is bounded above.
+            if round.questions.iter().any(|it| *it.key == *name) {
+                return fail(self, Failure::InvalidAnswer("an input request is repeated"));
+            }
             let Some((method, params)) = question(&member.value, client, revision) else {
                 return fail(
                     self,
@@ -127,7 +132,7 @@ impl Client {
             let handle = InputHandle(InputSource::Round { call: key, round: number, index });
             let call = Some(CallHandle::new(key));
             inputs.push(InputRequested { handle, method, params, revision, call });
-            round.questions.push(PendingInput { key: member.name().into_owned(), answer: None });
+            round.questions.push(PendingInput { key: name.into_owned(), answer: None });
             round.waiting += 1;
         }
         if round.waiting == 0 {
