@@ -1,8 +1,10 @@
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use mcp_sansio_extensions::skills::{SkillSet, SkillSetBuilder, SkillSetError};
+
+use super::directory::{Directory, Entry};
 
 /// Reads a folder of skills from disk: every directory in it that contains a `SKILL.md` is a skill.
 ///
@@ -140,22 +142,8 @@ impl SkillFolder {
         for skill in &self.unlisted {
             builder = builder.unlisted(skill);
         }
-        let mut directories = vec![(self.path.clone(), String::new(), 0)];
-        while let Some((directory, above, depth)) = directories.pop() {
-            if depth > self.depth_max {
-                let (path, limit) = (directory, self.depth_max);
-                return Err(SkillFolderError::TooDeep { path, limit });
-            }
-            for (path, name, is_directory) in reader.entries(&directory)? {
-                let below = format!("{above}{name}");
-                if is_directory {
-                    builder = builder.directory(&below);
-                    directories.push((path, format!("{below}/"), depth + 1));
-                } else {
-                    builder = reader.file(builder, &path, below)?;
-                }
-            }
-        }
+        let root = Directory::open(&self.path).map_err(|source| unreadable(&self.path, source))?;
+        builder = reader.directory(builder, &root, &self.path, "", 0)?;
         Ok(builder.build()?)
     }
 }
@@ -167,45 +155,54 @@ struct Reader<'f> {
 }
 
 impl Reader<'_> {
-    /// Returns the paths and names in a directory in order, and whether each is a directory.
-    fn entries(
+    /// Adds the files below a directory. Each name is opened in the open directory: if a directory
+    /// or file is replaced meanwhile, the content of the original or an error is the result, never a
+    /// file outside of the folder.
+    fn directory(
         &mut self,
-        directory: &Path,
-    ) -> Result<Vec<(PathBuf, String, bool)>, SkillFolderError> {
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(directory).map_err(|source| unreadable(directory, source))? {
-            let entry = entry.map_err(|source| unreadable(directory, source))?;
-            let path = entry.path();
-            if entry.file_name().as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            self.files += 1;
-            if self.files > self.folder.files_max {
-                return Err(SkillFolderError::TooManyFiles(self.folder.files_max));
-            }
-            // Does not follow links.
-            let kind = entry.file_type().map_err(|source| unreadable(&path, source))?;
-            if !kind.is_file() && !kind.is_dir() {
-                return Err(SkillFolderError::Special(path));
-            }
-            let Ok(name) = entry.file_name().into_string() else {
-                return Err(SkillFolderError::Name(path));
-            };
-            entries.push((path, name, kind.is_dir()));
+        mut builder: SkillSetBuilder,
+        directory: &Directory,
+        path: &Path,
+        above: &str,
+        depth: usize,
+    ) -> Result<SkillSetBuilder, SkillFolderError> {
+        if depth > self.folder.depth_max {
+            let (path, limit) = (path.into(), self.folder.depth_max);
+            return Err(SkillFolderError::TooDeep { path, limit });
         }
+        let rest = self.folder.files_max - self.files;
+        let mut names = directory.names(rest).map_err(|source| unreadable(path, source))?;
+        if names.len() > rest {
+            return Err(SkillFolderError::TooManyFiles(self.folder.files_max));
+        }
+        self.files += names.len();
         // The order of a directory differs between file systems.
-        entries.sort_unstable();
-        Ok(entries)
+        names.sort_unstable();
+        for name in names {
+            let path = path.join(&name);
+            let entry = directory.entry(&name).map_err(|source| unreadable(&path, source))?;
+            let Some(entry) = entry else { return Err(SkillFolderError::Special(path)) };
+            let Ok(name) = name.into_string() else { return Err(SkillFolderError::Name(path)) };
+            let below = format!("{above}{name}");
+            builder = match entry {
+                Entry::Directory(inner) => {
+                    let builder = builder.directory(&below);
+                    self.directory(builder, &inner, &path, &format!("{below}/"), depth + 1)?
+                }
+                Entry::File(file) => self.file(builder, file, &path, below)?,
+            };
+        }
+        Ok(builder)
     }
 
     fn file(
         &mut self,
         builder: SkillSetBuilder,
+        file: File,
         path: &Path,
         below: String,
     ) -> Result<SkillSetBuilder, SkillFolderError> {
         let limit = self.folder.bytes_max;
-        let file = File::open(path).map_err(|source| unreadable(path, source))?;
         let mut bytes = Vec::new();
         // One byte more than the bound shows that there is more.
         let rest = (limit - self.bytes).saturating_add(1);
@@ -224,6 +221,7 @@ fn unreadable(path: &Path, source: io::Error) -> SkillFolderError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -319,6 +317,41 @@ mod tests {
         fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink(folder.0.join("a"), folder.0.join("b")).unwrap();
         assert!(matches!(folder.reader().read(), Err(SkillFolderError::Special(_))));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_replaced_by_a_link_after_it_was_listed_is_not_followed() {
+        let outside = Folder::new().skill("secret").with("passwd", "secret");
+        let folder = Folder::new().skill("a").with("a/b/c.md", "original");
+        let root = Directory::open(&folder.0.join("a")).unwrap();
+        let names = root.names(10).unwrap();
+        assert!(names.iter().any(|it| it == "SKILL.md") && names.len() == 2, "{names:?}");
+        let Some(Entry::Directory(inner)) = root.entry("b".as_ref()).unwrap() else {
+            panic!("a directory")
+        };
+        let link = |to: &str, at: &str| {
+            std::os::unix::fs::symlink(outside.0.join(to), folder.0.join(at)).unwrap();
+        };
+        fs::remove_file(folder.0.join("a/SKILL.md")).unwrap();
+        link("passwd", "a/SKILL.md");
+        assert!(root.entry("SKILL.md".as_ref()).unwrap().is_none());
+        // A directory that is open stays what it was.
+        fs::rename(folder.0.join("a/b"), folder.0.join("moved")).unwrap();
+        link("secret", "a/b");
+        assert!(root.entry("b".as_ref()).unwrap().is_none());
+        assert_eq!(inner.names(10).unwrap(), ["c.md"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn pipes_are_refused_without_waiting_for_a_writer() {
+        let folder = Folder::new().skill("a");
+        let pipe = folder.0.join("a/pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let error = folder.reader().read().unwrap_err();
+        assert!(matches!(&error, SkillFolderError::Special(path) if *path == pipe), "{error:?}");
     }
 
     #[cfg(target_os = "linux")]
