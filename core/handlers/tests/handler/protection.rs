@@ -289,6 +289,28 @@ fn a_task_has_the_scopes_of_its_request() {
     assert_eq!(*said, "use write", "{done}");
 }
 
+/// Returns a request to subscribe to a resource, in a legacy session. `uri` may contain escapes.
+fn subscribe(uri: &str) -> String {
+    let params = format!(r#"{{"uri":"{uri}"}}"#);
+    format!(r#"{{"jsonrpc":"2.0","id":6,"method":"resources/subscribe","params":{params}}}"#)
+}
+
+/// Returns the status of a modern subscription to a resource.
+fn listen(fixture: &mut ProtectedServer, token: &str, uri: &str) -> u16 {
+    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let filter = format!(r#"{{"resourceSubscriptions":["mem://other","{uri}"]}}"#);
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{{"_meta":{meta},"notifications":{filter}}}}}"#
+    );
+    let token = format!("Bearer {token}");
+    let fields = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "subscriptions/listen"),
+        ("authorization", token.as_str()),
+    ];
+    fixture.send("POST", "/mcp", &fields, &body).status
+}
+
 #[test]
 fn a_resource_requires_the_scopes_of_the_template_that_handles_it() {
     // Rule: [AUTHS-015] [AUTHS-018].
@@ -331,7 +353,12 @@ fn a_resource_requires_the_scopes_of_the_template_that_handles_it() {
                 assert!(named.split(' ').any(|it| it == scope), "{uri}: {named}");
             }
         }
+        let subscribed = fixture.post("ann/use", &session, &subscribe(uri));
+        assert_eq!(subscribed.status == 403, scope.is_some(), "{uri}: {subscribed:?}");
+        assert_eq!(listen(&mut fixture, "ann/use", uri) == 403, scope.is_some(), "{uri}");
         let token = format!("ann/use+{}", scope.unwrap_or("read"));
+        assert_eq!(fixture.post(&token, &session, &subscribe(uri)).status, 200, "{uri}");
+        assert_eq!(listen(&mut fixture, &token, uri), 200, "{uri}");
         let answer = fixture.post(&token, &session, &read(5));
         assert!(answer.text.contains(what), "{uri}: {answer:?}");
     }

@@ -462,7 +462,7 @@ impl Catalog {
         let id = match method {
             Method::ToolsCall => self.tools.resolve(subject)?.0,
             Method::PromptsGet => self.prompts.resolve(subject)?.0,
-            Method::ResourcesRead | Method::ResourcesSubscribe => {
+            Method::ResourcesRead | Method::ResourcesSubscribe | Method::SubscriptionsListen => {
                 let listed = self.resources.resolve(subject).map(|(id, _)| id);
                 listed.or_else(|| Some(self.find_template(subject)?.template()))?
             }

@@ -131,6 +131,24 @@ impl RawJson<'_> {
         }
     }
 
+    /// Calls `show` with each element of this array. Does nothing for other values.
+    pub(crate) fn for_each_element(&self, mut show: impl FnMut(RawJson<'_>)) {
+        let mut scanner = Scanner::new(self.as_str());
+        if !scanner.eat(b'[') || scanner.eat(b']') {
+            return;
+        }
+        loop {
+            // Skips white space.
+            scanner.peek();
+            let start = scanner.at();
+            scanner.trusted_value();
+            show(RawJson::trusted(scanner.since(start)));
+            if !scanner.eat(b',') {
+                return;
+            }
+        }
+    }
+
     /// Returns whether the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
@@ -144,6 +162,22 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+
+    #[test]
+    fn elements_are_returned_in_order() {
+        for (text, elements) in [
+            (r#"[ "a" , 1.5,{"x":[1,2]} , ["," ]]"#, r#""a"|1.5|{"x":[1,2]}|["," ]"#),
+            ("[ ]", ""),
+            ("{}", ""),
+            ("1", ""),
+        ] {
+            let value = RawJson::parse(text).unwrap();
+            let mut found = Vec::new();
+            value.for_each_element(|element| found.push(String::from(element.as_str())));
+            assert_eq!(found.join("|"), elements, "{text}");
+            assert_eq!(found.len(), value.element_count(), "{text}");
+        }
+    }
 
     #[test]
     fn members_are_returned_in_order_with_their_ranges() {

@@ -39,13 +39,13 @@ impl Operation {
         Self::about(Method::PromptsGet, name)
     }
 
-    /// Reads of the resource with this exact URI. For the resources of a template use
+    /// Reads of the resource with this exact URI, and subscriptions to it. For the resources of a template use
     /// [`template`](Self::template): a template may match several spellings of a URI.
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::about(Method::ResourcesRead, uri)
     }
 
-    /// Reads that the handler of a template gets, with the template given as text
+    /// Reads that the handler of a template gets, and subscriptions to such resources, with the template given as text
     /// (`file:///{path}`). Does not include URIs that have their own handler or match an earlier
     /// template.
     pub fn template(uri_template: impl Into<String>) -> Self {
@@ -108,8 +108,16 @@ impl ScopeRequirements {
         items: Option<&dyn ItemLookup>,
     ) -> impl Iterator<Item = &str> {
         let method_scopes = self.0.get(method);
-        let subject_scopes = method_scopes.and_then(|it| it.subjects.get(subject?));
-        let templates = method_scopes.map(|it| &it.templates).filter(|it| !it.is_empty());
+        // A subscription tells when a resource changes, which only its readers may know.
+        let subscribes = [Method::ResourcesSubscribe, Method::SubscriptionsListen]
+            .iter()
+            .any(|it| it.as_str() == method);
+        let item_scopes = match subscribes {
+            true => self.0.get(Method::ResourcesRead.as_str()).filter(|_| subject.is_some()),
+            false => method_scopes,
+        };
+        let subject_scopes = item_scopes.and_then(|it| it.subjects.get(subject?));
+        let templates = item_scopes.map(|it| &it.templates).filter(|it| !it.is_empty());
         let (template, any) = match items {
             Some(items) => {
                 let found = templates.zip(subject);

@@ -256,6 +256,18 @@ fn method_and_name_scopes_accumulate() {
     assert_eq!(needs("prompts/get", r#"{"name":"p"}"#), scope("prompts"));
     assert_eq!(needs("tools/call", r#"{"name":"p"}"#), None);
     assert_eq!(needs("x/y", "{}"), scope("x"));
+    // A subscription needs what a read of the same resource needs, but not what all reads need.
+    assert_eq!(needs("resources/subscribe", r#"{"uri":"a:b"}"#), scope("secret"));
+    assert_eq!(needs("resources/subscribe", r#"{"uri":"a:c"}"#), None);
+    assert_eq!(needs("resources/unsubscribe", r#"{"uri":"a:b"}"#), None);
+    let listen = |uris: &str| {
+        let params =
+            format!(r#"{{"uri":"a:b","notifications":{{"resourceSubscriptions":{uris}}}}}"#);
+        needs("subscriptions/listen", &params)
+    };
+    assert_eq!(listen(r#"["a:c", "\u0061:b"]"#), scope("secret"));
+    assert_eq!(listen(r#"["a:c",5]"#), None);
+    assert_eq!(listen("[]"), None);
     assert_eq!(needs("tools/list", "{}"), None);
 }
 

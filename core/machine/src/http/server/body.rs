@@ -51,20 +51,36 @@ impl<'f> ParsedBody<'f> {
     }
 
     /// Calls `show` for each request, with its method and the item that it names. A request with
-    /// invalid parameters is shown without an item.
+    /// invalid parameters is shown without an item. `subscriptions/listen` is shown without an item,
+    /// and once more for each resource that it subscribes to.
     pub fn for_each_request(&self, mut show: impl FnMut(&str, Option<&str>)) {
-        let mut one = |method: &str, read: &Read<'_>| {
+        let mut one = |method: &str, read: &Read<'_>, params: Option<&RawJson<'_>>| {
             let known = Method::parse(method);
             let read = read.as_ref().ok();
+            if known == Some(Method::SubscriptionsListen) {
+                show(method, None);
+                let filter =
+                    params.filter(|_| read.is_some()).and_then(|it| it.get("notifications"));
+                if let Some(uris) = filter.as_ref().and_then(|it| it.get("resourceSubscriptions")) {
+                    uris.for_each_element(|uri| {
+                        if let Some(uri) = uri.to_text() {
+                            show(method, Some(&uri));
+                        }
+                    });
+                }
+                return;
+            }
             show(method, known.and_then(|method| read?.subject(method)));
         };
         match (&self.frame, &self.read) {
-            (Frame::Single(Message::Request(request)), Some(read)) => one(&request.method, read),
+            (Frame::Single(Message::Request(request)), Some(read)) => {
+                one(&request.method, read, request.params.as_ref());
+            }
             (Frame::Batch(batch), _) => {
                 for message in batch.clone() {
                     if let Ok(Message::Request(request)) = message {
                         let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-                        one(&request.method, &Metadata::read(params));
+                        one(&request.method, &Metadata::read(params), Some(params));
                     }
                 }
             }
