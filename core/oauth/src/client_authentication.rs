@@ -152,6 +152,9 @@ impl<'a> ClientProof<'a> {
     /// Adds the client's identity to a token request, and returns the value of its `Authorization`,
     /// if it has one. Exactly one method is used (RFC 6749, section 2.3).
     pub(super) fn add_to(self, form: &mut Form, client_id: &str) -> Option<String> {
+        // The official Python SDK reads it here even if the client uses `Basic`. It is no second
+        // method: it proves nothing.
+        form.push("client_id", client_id);
         if let Self::Basic(password) = self {
             let mut credentials = String::new();
             form::encode(client_id, &mut credentials);
@@ -161,7 +164,6 @@ impl<'a> ClientProof<'a> {
             STANDARD.encode_string(credentials, &mut value);
             return Some(value);
         }
-        form.push("client_id", client_id);
         match self {
             Self::None | Self::Basic(_) => {}
             Self::Post(password) => form.push("client_secret", password),
@@ -318,7 +320,7 @@ mod tests {
         let proof = |method, assertion| {
             shown(ClientProof::new(method, &secret, assertion).expect("a proof"), id)
         };
-        assert_eq!(proof(ClientSecretBasic, None), (Some(basic), String::new()));
+        assert_eq!(proof(ClientSecretBasic, None), (Some(basic), format!("client_id={id}")));
         let post = "client_id=s6BhdRkqt3&client_secret=gX1fBat3bV";
         assert_eq!(proof(ClientSecretPost, None), (None, post.into()));
         assert_eq!(proof(Public, None), (None, "client_id=s6BhdRkqt3".into()));
