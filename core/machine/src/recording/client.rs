@@ -88,19 +88,19 @@ impl Recorded<Client> {
 
     /// See [`Client::restart`].
     pub fn restart(&mut self, now: Instant) -> bool {
-        self.note(Call::Restart { at: now.as_nanos() });
+        self.note(|| Call::Restart { at: now.as_nanos() });
         self.machine.restart(now)
     }
 
     /// See [`Client::suspend`].
     pub fn suspend(&mut self) -> bool {
-        self.note(Call::Suspend {});
+        self.note(|| Call::Suspend {});
         self.machine.suspend()
     }
 
     /// See [`Client::resume`].
     pub fn resume(&mut self, now: Instant) {
-        self.note(Call::Reopen { at: now.as_nanos() });
+        self.note(|| Call::Reopen { at: now.as_nanos() });
         self.machine.resume(now);
     }
 }

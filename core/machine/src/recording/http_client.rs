@@ -183,7 +183,7 @@ impl Recorded<Client> {
 
     /// See [`Client::handle_body`].
     pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
-        self.note(Call::Body {
+        self.note(|| Call::Body {
             at: now.as_nanos(),
             exchange: Handle::from_key(exchange.0),
             bytes: Payload::from_bytes(bytes),
@@ -193,7 +193,7 @@ impl Recorded<Client> {
 
     /// See [`Client::handle_body_end`].
     pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
-        self.note(Call::BodyEnd { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
+        self.note(|| Call::BodyEnd { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
         self.machine.handle_body_end(exchange, now);
     }
 
@@ -209,7 +209,7 @@ impl Recorded<Client> {
 
     /// See [`Client::refuse`].
     pub fn refuse(&mut self, exchange: ExchangeId, failure: TransportFailure, now: Instant) {
-        self.note(Call::ExchangeFailed {
+        self.note(|| Call::ExchangeFailed {
             at: now.as_nanos(),
             exchange: Handle::from_key(exchange.0),
             failure: Cause::from_failure(&failure),
@@ -219,13 +219,13 @@ impl Recorded<Client> {
 
     /// See [`Client::pause`].
     pub fn pause(&mut self, exchange: ExchangeId, now: Instant) {
-        self.note(Call::Pause { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
+        self.note(|| Call::Pause { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
         self.machine.pause(exchange, now);
     }
 
     /// See [`Client::resume`].
     pub fn resume(&mut self, exchange: ExchangeId, now: Instant) {
-        self.note(Call::Resume { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
+        self.note(|| Call::Resume { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
         self.machine.resume(exchange, now);
     }
 

@@ -191,7 +191,10 @@ impl Recorded<Server> {
 
     /// See [`Server::handle_disconnect`].
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
-        self.note(Call::Disconnect { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
+        self.note(|| Call::Disconnect {
+            at: now.as_nanos(),
+            exchange: Handle::from_key(exchange.0),
+        });
         self.machine.handle_disconnect(exchange, now);
     }
 
@@ -199,7 +202,7 @@ impl Recorded<Server> {
     pub fn set_expiry(&mut self, exchange: ExchangeId, deadline: Instant) {
         if self.machine.ends_at_expiry(exchange.0) {
             let until = deadline.as_nanos();
-            self.note(Call::Expiry { exchange: Handle::from_key(exchange.0), until });
+            self.note(|| Call::Expiry { exchange: Handle::from_key(exchange.0), until });
         }
         self.machine.set_expiry(exchange, deadline);
     }
@@ -216,13 +219,17 @@ impl Recorded<Server> {
         now: Instant,
     ) -> Result<(), CommandError> {
         let (at, handle) = (now.as_nanos(), request.into());
-        self.note(Call::Refuse { at, request: handle, refusal: Refused::from_rejection(&refusal) });
+        self.note(|| Call::Refuse {
+            at,
+            request: handle,
+            refusal: Refused::from_rejection(&refusal),
+        });
         self.machine.refuse(request, refusal, now)
     }
 
     /// See [`Server::release_connection`].
     pub fn release_connection(&mut self, request: RequestHandle, retry: Duration) {
-        self.note(Call::Release { request: request.into(), retry });
+        self.note(|| Call::Release { request: request.into(), retry });
         self.machine.release_connection(request, retry);
     }
 
@@ -243,6 +250,9 @@ impl Recorded<Server> {
 
     /// See [`Server::edit_catalog`].
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
+        if self.notes.is_none() {
+            return self.machine.edit_catalog(edit, now);
+        }
         let mut announcement = Announcement::default();
         let edit = |catalog: &mut Catalog| {
             let edited = edit(catalog);
@@ -310,7 +320,7 @@ impl Recorded<Server> {
     #[must_use]
     pub fn poll_ready(&mut self) -> Option<ExchangeId> {
         let exchange = self.machine.poll_ready()?;
-        self.note(Call::Ready { exchange: Handle::from_key(exchange.0) });
+        self.note(|| Call::Ready { exchange: Handle::from_key(exchange.0) });
         Some(exchange)
     }
 

@@ -71,9 +71,12 @@ impl<M> Recorded<M> {
         Self { machine, notes: notes.map(Box::new) }
     }
 
-    pub(super) fn note<'c>(&mut self, call: impl Into<Option<Call<'c>>>) {
+    /// Records the call that `describe` returns, if there is a tape. Without one, nothing is
+    /// computed: a description parses and copies messages.
+    #[inline]
+    pub(super) fn note<'c, C: Into<Option<Call<'c>>>>(&mut self, describe: impl FnOnce() -> C) {
         if let Some(notes) = &mut self.notes {
-            notes.tape.note(call);
+            notes.tape.note(describe());
         }
     }
 
@@ -101,7 +104,7 @@ impl<M: Recordable> Recorded<M> {
 
     /// Handles the timeouts that are due at `now`. Extra calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.note(Call::Timeout { at: now.as_nanos() });
+        self.note(|| Call::Timeout { at: now.as_nanos() });
         self.machine.handle_timeout(now);
     }
 
@@ -109,7 +112,7 @@ impl<M: Recordable> Recorded<M> {
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         let event = self.machine.poll_event()?;
-        self.note(Call::Event { event: describe(&event).into() });
+        self.note(|| Call::Event { event: describe(&event).into() });
         Some(event)
     }
 
@@ -201,7 +204,7 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         let was_open = !self.machine.is_closed();
         let taken = self.machine.handle_message(frame, now);
-        self.note(was_open.then(|| Call::message(frame, now, &taken)));
+        self.note(|| was_open.then(|| Call::message(frame, now, &taken)));
         taken
     }
 
@@ -216,13 +219,13 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
     ) -> Result<Option<Event<'static>>, ConnectionClosed> {
         let was_open = !self.machine.is_closed();
         let taken = self.machine.handle_frame_error(error);
-        self.note(was_open.then(|| Call::frame_error(error, &taken)));
+        self.note(|| was_open.then(|| Call::frame_error(error, &taken)));
         taken
     }
 
     /// Handles the end of the input.
     pub fn handle_eof(&mut self) {
-        self.note(Call::EndOfInput {});
+        self.note(|| Call::EndOfInput {});
         self.machine.handle_eof();
     }
 
@@ -291,7 +294,7 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
             Call::Transmit { .. } => drop(self.poll_transmit().map(<[u8]>::len)),
             Call::Peek {} => {
                 let _shown = self.peek_transmit();
-                self.note(Call::Peek {});
+                self.note(|| Call::Peek {});
             }
             Call::Sent { bytes } => {
                 let length = bytes.bytes()?.len();

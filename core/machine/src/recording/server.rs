@@ -110,6 +110,9 @@ impl Recorded<Server> {
 
     /// See [`Server::edit_catalog`].
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
+        if self.notes.is_none() {
+            return self.machine.edit_catalog(edit);
+        }
         let mut changes = crate::catalog::Changes::default();
         let caller = self.machine.caller().clone();
         let edited = self.machine.edit_catalog(|catalog| {
@@ -120,7 +123,7 @@ impl Recorded<Server> {
             edited
         });
         self.note_catalog();
-        self.note(Call::Announce { at: None, changed: Kinds::from_changes(changes) });
+        self.note(|| Call::Announce { at: None, changed: Kinds::from_changes(changes) });
         edited
     }
 
