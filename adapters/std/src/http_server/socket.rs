@@ -21,13 +21,34 @@ pub(super) struct Socket {
     /// Input that has been received but not taken.
     input: Vec<u8>,
     ended: bool,
+    line_search: LineSearch,
     stall: StallGuard<ThreadRuntime>,
+}
+
+/// Finds the end of a line that arrives in parts, without searching a part twice.
+#[derive(Debug, Default)]
+struct LineSearch {
+    /// Where the search began, and the position before which there is no end.
+    start: usize,
+    searched: usize,
+}
+
+impl LineSearch {
+    /// Returns the position of the line feed at the end of the line that begins at `start`.
+    fn find(&mut self, input: &[u8], start: usize) -> Option<usize> {
+        let from = if start == self.start { self.searched.max(start) } else { start };
+        let found = input[from..].iter().position(|byte| *byte == b'\n').map(|at| from + at);
+        let searched = if found.is_some() { start } else { input.len() };
+        *self = Self { start, searched };
+        found
+    }
 }
 
 impl Socket {
     pub(super) fn new(stream: PipeStream, stall_timeout: Duration) -> Self {
         let stall = StallGuard::new(ThreadRuntime::current(), stall_timeout);
-        Self { stream, input: Vec::new(), ended: false, stall }
+        let line_search = LineSearch::default();
+        Self { stream, input: Vec::new(), ended: false, line_search, stall }
     }
 
     pub(super) fn input(&self) -> &[u8] {
@@ -36,12 +57,14 @@ impl Socket {
 
     /// Takes the first `count` bytes of the input.
     pub(super) fn take(&mut self, count: usize) -> Vec<u8> {
+        self.line_search = LineSearch::default();
         let rest = self.input.split_off(count);
         std::mem::replace(&mut self.input, rest)
     }
 
     /// Drops the first `count` bytes of the input.
     pub(super) fn skip(&mut self, count: usize) {
+        self.line_search = LineSearch::default();
         self.input.drain(..count);
     }
 
@@ -82,12 +105,11 @@ impl Socket {
         most: usize,
     ) -> Poll<io::Result<usize>> {
         loop {
-            let rest = &self.input[start..];
-            match rest.iter().position(|byte| *byte == b'\n') {
-                Some(end) if end < most && rest[..end].ends_with(b"\r") => {
-                    return Poll::Ready(Ok(start + end + 1));
+            match self.line_search.find(&self.input, start) {
+                Some(end) if end - start < most && self.input[start..end].ends_with(b"\r") => {
+                    return Poll::Ready(Ok(end + 1));
                 }
-                None if rest.len() < most => ready!(self.poll_fill(cx))?,
+                None if self.input.len() - start < most => ready!(self.poll_fill(cx))?,
                 _ => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
             }
         }
@@ -141,5 +163,26 @@ impl Socket {
             lingering.poll(cx, |cx, space| self.stream.poll_read(cx, space))
         })
         .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_line_is_searched_twice() {
+        let mut search = LineSearch::default();
+        let mut input = b"GET / HTTP/1.1\r\nHost: local".to_vec();
+        assert_eq!(search.find(&input, 0), Some(15));
+        assert_eq!(search.find(&input, 16), None);
+        // What was searched is not read again.
+        input[18] = b'\n';
+        assert_eq!(search.find(&input, 16), None);
+        input.extend_from_slice(b"host\r\n");
+        assert_eq!(search.find(&input, 16), Some(input.len() - 1));
+        // Another line is searched from its start.
+        assert_eq!(search.find(&input, 17), Some(18));
+        assert_eq!(search.find(&input, 0), Some(15));
     }
 }
