@@ -14,8 +14,8 @@ use core::time::Duration;
 use mcp_sansio::catalog::{Catalog, CatalogError, Lists};
 use mcp_sansio::http::{
     self, ActionId, Admission, EventPosition, ExchangeId, HttpRejection, NotStored, ReadId,
-    RequestHead, Response, ServerTransmit, ShardsWithStore, Status, StoreAction, StoreError,
-    StoreReply, StoredEvent, UnservableTool,
+    RequestHead, Response, ServerTransmit, ShardsWithStore, StoreAction, StoreError, StoreReply,
+    StoredEvent, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerCommand, ServerSession};
@@ -147,13 +147,6 @@ impl<K: Threading> HttpServer<K> {
     #[must_use]
     pub fn body_too_long(&self) -> Response {
         self.endpoint.machine.body_too_long()
-    }
-
-    /// Returns the response to a request whose body does not fit next to the bodies already
-    /// buffered.
-    #[must_use]
-    pub fn bodies_too_many(&self) -> Response {
-        self.endpoint.machine.bodies_too_many()
     }
 
     /// Returns the response to a request whose body arrives too slowly.
@@ -534,9 +527,13 @@ impl ServerBinding for HttpServerMachine {
         // A legacy request whose input requests are answered was admitted before.
         let is_resumed =
             request.revision.era() == Era::Legacy && request.inputs.responses().is_some();
-        let has_room = is_resumed || self.has_handler_capacity(request.handle);
-        if !has_room {
-            let _answered = self.refuse(request.handle, too_many_handlers(), now);
+        if is_resumed {
+            return true;
+        }
+        let room = self.check_handler_capacity(request.handle);
+        let has_room = room.is_ok();
+        if let Err(refusal) = room {
+            let _answered = self.refuse(request.handle, refusal, now);
         }
         has_room
     }
@@ -583,13 +580,4 @@ impl<K: Threading> Drop for ExchangeGuard<'_, K> {
     fn drop(&mut self) {
         self.server.endpoint.machine.handle_disconnect(self.exchange, self.now);
     }
-}
-
-/// Returns the refusal for a caller that has reached its limit of running handlers. Temporary: the
-/// caller may retry.
-fn too_many_handlers() -> HttpRejection {
-    let error = ErrorObject::invalid_request("too many requests of this client are in progress");
-    let mut refusal = HttpRejection::new(Status::TOO_MANY_REQUESTS, error);
-    refusal.retry_after = Some(10);
-    refusal
 }

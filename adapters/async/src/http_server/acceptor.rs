@@ -1,13 +1,16 @@
 use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::pin::pin;
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
-use super::HttpService;
+use mcp_sansio::http::{Exhausted, SharedLimit, SharedResource};
+
 use super::connections::{Connections, Permit};
+use super::{Budget, HttpService, StallGuard, response};
 use crate::timer::timeout;
-use crate::{Network, StopHandle};
+use crate::{ByteStream as _, Network, StopHandle};
 
 /// Accepts connections, up to a limit, and serves each in its own task.
 #[derive(Debug)]
@@ -20,6 +23,9 @@ pub struct Acceptor<N: Network> {
     /// Concurrent connections; others wait to be accepted. 512 by default, which suits a thread for
     /// each.
     pub connections_max: usize,
+    /// Concurrent connections of one client: of an address, or of a user of this computer. Others are
+    /// refused with 429. `None`, the default: a quarter of `connections_max`.
+    pub connections_per_caller_max: Option<usize>,
     /// How long connections may last after the shutdown. 10 s by default.
     pub linger: Duration,
     /// Whether the [principal](crate::PeerAddress::principal) of a peer is the caller of its
@@ -35,6 +41,7 @@ impl<N: Network> Acceptor<N> {
             runtime,
             listener,
             connections_max: 512,
+            connections_per_caller_max: None,
             linger: Duration::from_secs(10),
             peer_principals: false,
         }
@@ -52,8 +59,10 @@ impl<N: Network> Acceptor<N> {
         shutdown: impl Future<Output = ()>,
         serve: impl Fn(N::Socket, HttpService<N>, StopHandle, Permit) -> F,
     ) {
-        let Self { runtime, listener, connections_max, linger, peer_principals } = self;
+        let budget = Budget::new(self.connection_limit());
+        let Self { runtime, listener, connections_max, linger, peer_principals, .. } = self;
         let connections = Connections::default();
+        let refusing = Arc::new(());
         let accept = async {
             loop {
                 poll_fn(|cx| connections.poll_below(connections_max, cx)).await;
@@ -67,8 +76,23 @@ impl<N: Network> Acceptor<N> {
                         continue;
                     }
                 };
-                let (connection, permit) = connections.open();
                 let service = service.with_peer(peer, peer_principals);
+                // All together were awaited above.
+                let counted = budget.connection(&service, usize::MAX).charge_within(1);
+                let Ok(counted) = counted else {
+                    if Arc::strong_count(&refusing) <= REFUSALS_MAX {
+                        let refused = refuse(N::stream(socket), runtime.clone());
+                        let held = Arc::clone(&refusing);
+                        runtime.spawn(async move {
+                            refused.await;
+                            drop(held);
+                        });
+                    }
+                    // A client that never stops connecting leaves time for other tasks.
+                    yield_now().await;
+                    continue;
+                };
+                let (connection, permit) = connections.open(counted);
                 let serving = serve(socket, service, connection.stop, permit);
                 runtime.spawn(connection.abort.run(serving));
             }
@@ -91,4 +115,63 @@ impl<N: Network> Acceptor<N> {
         // Connections that take longer are aborted when the set is dropped.
         let _in_time = timeout(&runtime, linger, all).await;
     }
+
+    /// Returns the limit on connections.
+    #[must_use]
+    pub fn connection_limit(&self) -> SharedLimit {
+        connection_limit(self.connections_max, self.connections_per_caller_max)
+    }
 }
+
+/// Returns the limit on connections, where the share of a client is a quarter by default.
+pub(super) fn connection_limit(total: usize, per_caller: Option<usize>) -> SharedLimit {
+    SharedLimit::new(SharedResource::Connections, total, quarter_unless(per_caller, total))
+}
+
+/// Returns a share, which is a quarter of the total by default.
+pub(super) fn quarter_unless(per_caller: Option<usize>, total: usize) -> usize {
+    per_caller.unwrap_or_else(|| (total / 4).max(1))
+}
+
+/// Answers a connection of a client that has too many, whatever it requests, and closes it.
+async fn refuse<N: Network>(mut stream: N::Stream, runtime: N) {
+    let response = SharedResource::Connections.refusal(Exhausted::Share).to_response(None);
+    let bytes = response::http1_bytes(&response);
+    let send = async {
+        let mut rest = &bytes[..];
+        poll_fn(|cx| {
+            while !rest.is_empty() {
+                match ready!(stream.poll_write(cx, rest)) {
+                    Ok(count) if count > 0 => rest = &rest[count..],
+                    _ => return Poll::Ready(()),
+                }
+            }
+            stream.poll_close(cx).map(drop)
+        })
+        .await;
+    };
+    let _in_time = timeout(&runtime, REFUSAL_TIME, send).await;
+    // Its request may still arrive.
+    let mut lingering = StallGuard::new(runtime, REFUSAL_TIME).linger(1);
+    poll_fn(|cx| lingering.poll(cx, |cx, space| stream.poll_read(cx, space))).await;
+}
+
+/// Lets other tasks run.
+async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Refused connections that are told so at the same time; beyond it, they are closed. 16: a client
+/// that stops connecting learns why.
+const REFUSALS_MAX: usize = 16;
+
+/// The time for a client to take its refusal: more than a round trip.
+const REFUSAL_TIME: Duration = Duration::from_secs(2);

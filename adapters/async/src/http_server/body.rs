@@ -5,13 +5,18 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use mcp_sansio::http::ServerTransmit;
 
+use super::budget::CallerName;
 use super::exchange::ServerExchange;
 
 /// The body of a response: JSON, or an event stream.
 ///
 /// Dropping a stream before its end tells the server that the client has disconnected.
 #[derive(Debug, Default)]
-pub struct ServedBody(Content);
+pub struct ServedBody {
+    content: Content,
+    /// The caller that it counts against, if it is not the peer of the connection.
+    caller: Option<CallerName>,
+}
 
 #[derive(Debug, Default)]
 enum Content {
@@ -28,11 +33,27 @@ pub struct ResponseNotRead;
 
 impl ServedBody {
     pub(super) fn whole(body: Vec<u8>) -> Self {
-        if body.is_empty() { Self::default() } else { Self(Content::Whole(body.into())) }
+        if body.is_empty() { Self::default() } else { Content::Whole(body.into()).into() }
     }
 
-    pub(super) const fn stream(exchange: ServerExchange) -> Self {
-        Self(Content::Stream(exchange))
+    pub(super) fn stream(exchange: ServerExchange) -> Self {
+        Content::Stream(exchange).into()
+    }
+
+    /// Counts it against a caller other than the peer of the connection.
+    pub(super) fn set_caller(&mut self, caller: Option<CallerName>) {
+        self.caller = caller;
+    }
+
+    /// Returns the caller that it counts against, if it is not the peer of the connection.
+    pub(super) const fn caller(&self) -> Option<&CallerName> {
+        self.caller.as_ref()
+    }
+}
+
+impl From<Content> for ServedBody {
+    fn from(content: Content) -> Self {
+        Self { content, caller: None }
     }
 }
 
@@ -44,7 +65,7 @@ impl Body for ServedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseNotRead>>> {
-        let content = &mut self.0;
+        let content = &mut self.content;
         let frame = match content {
             Content::Empty => None,
             Content::Whole(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
@@ -68,11 +89,11 @@ impl Body for ServedBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Content::Empty)
+        matches!(self.content, Content::Empty)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.content {
             Content::Empty => SizeHint::with_exact(0),
             Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Content::Stream(_) => SizeHint::default(),

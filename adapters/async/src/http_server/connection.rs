@@ -63,6 +63,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
     match version {
         Version::Http1 => {
             let head_timer = Arc::new(HeadTimer::new(first_head, settings.head_timeout, runtime));
+            let budget = budget.connection(&service, usize::MAX);
             let (budget, stopping) = (&budget, &stop);
             let serve = service_fn(|request| {
                 let guard = HeadTimer::head_received(&head_timer);

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use super::budget::Charge;
 use crate::StopHandle;
 
 /// The connections of a listener. Dropping it aborts them.
@@ -30,16 +31,18 @@ pub(super) struct Connection {
 pub struct Permit {
     connections: Arc<Mutex<Inner>>,
     number: u64,
+    /// Its place in the share of its client, until it is dropped.
+    charge: Option<Charge>,
 }
 
 impl Connections {
     /// Adds a new connection.
-    pub(super) fn open(&self) -> (Connection, Permit) {
+    pub(super) fn open(&self, charge: Charge) -> (Connection, Permit) {
         let mut inner = lock(&self.0);
         inner.count += 1;
         let (connection, number) = (Connection::default(), inner.count);
         inner.open.insert(number, connection.clone());
-        (connection, Permit { connections: Arc::clone(&self.0), number })
+        (connection, Permit { connections: Arc::clone(&self.0), number, charge: Some(charge) })
     }
 
     /// Waits until there are fewer than `count` connections.
@@ -70,6 +73,8 @@ impl Drop for Connections {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        // Free before the acceptor looks at it.
+        drop(self.charge.take());
         let mut inner = lock(&self.connections);
         inner.open.remove(&self.number);
         let waiting = inner.waiting.take();

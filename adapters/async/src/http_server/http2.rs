@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use http_body::Body;
 use mcp_sansio::Instant;
+use mcp_sansio::http::Exhausted;
 
-use super::budget::{Budget, Charge};
+use super::budget::{Charge, ConnectionBudget};
 use super::runtime::AnyRuntime;
 use super::send_monitor::{Progress, SendMonitor};
 use super::{HttpService, SendBody};
@@ -32,9 +33,24 @@ pub struct Http2Streams(Arc<Inner>);
 struct Inner {
     runtime: Arc<dyn AnyRuntime>,
     timeouts: Http2Timeouts,
-    budget: Budget,
+    budget: ConnectionBudget,
+    /// Refusals that the client has not read, in addition to the budget.
+    refusals: Arc<()>,
     state: Mutex<State>,
 }
+
+/// What a stream holds until its response is read.
+#[derive(Debug)]
+pub(super) enum StreamPermit {
+    /// Its part of the budget.
+    Charged(#[expect(dead_code, reason = "held until it is dropped")] Charge),
+    /// A place among the unread refusals.
+    Refused(#[expect(dead_code, reason = "held until it is dropped")] Arc<()>),
+}
+
+/// Refusals of a connection that are sent with a body and not read yet. 16: a client that reads has
+/// none. Without a body, a refusal takes no memory.
+const REFUSALS_MAX: usize = 16;
 
 /// Timeouts of an HTTP/2 connection. [`DEFAULT`](Self::DEFAULT) has values for the open Internet.
 #[derive(Clone, Copy, Debug)]
@@ -97,9 +113,9 @@ pub enum ConnectionAction {
 }
 
 impl Http2Streams {
-    /// Creates the streams of a new connection, whose responses are charged to `budget`, a
-    /// [part](Budget::part) of the listener's budget.
-    pub fn new(timeouts: Http2Timeouts, budget: Budget, runtime: impl Runtime) -> Self {
+    /// Creates the streams of a new connection, whose responses are charged to `budget`, its
+    /// [part](super::Budget::connection) of the listener's budget.
+    pub fn new(timeouts: Http2Timeouts, budget: ConnectionBudget, runtime: impl Runtime) -> Self {
         let state = State {
             phase: Phase::New,
             running: 0,
@@ -108,7 +124,8 @@ impl Http2Streams {
             prune_at: 16,
         };
         let (runtime, state) = (Arc::new(runtime), Mutex::new(state));
-        Self(Arc::new(Inner { runtime, timeouts, budget, state }))
+        let refusals = Arc::new(());
+        Self(Arc::new(Inner { runtime, timeouts, budget, refusals, state }))
     }
 
     /// Runs the task of a stream to completion. If its client does not read the response, the task
@@ -122,8 +139,8 @@ impl Http2Streams {
         }
     }
 
-    /// Serves one request in the task of its stream. It is answered with 503 if the connection, or
-    /// all connections together, hold too many bytes.
+    /// Serves one request in the task of its stream. It is answered with 429 if the connection or its
+    /// client holds too many bytes, and with 503 if all connections together do.
     pub fn serve<R: Runtime, B: Body>(
         &self,
         service: &HttpService<R>,
@@ -132,16 +149,18 @@ impl Http2Streams {
         let fields = request.headers().iter();
         let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES);
         let target = request.uri().path().len() + request.uri().query().map_or(0, str::len);
-        let charge = self.0.budget.charge(STREAM_BYTES + target + fields.sum::<usize>());
-        let mut served = charge.map(|charge| (charge, Box::pin(service.serve(request))));
+        let charge = self.0.budget.charge(STREAM_BYTES + target + fields.sum::<usize>(), None);
+        let mut served = charge.map(|charge| Some((charge, Box::pin(service.serve(request)))));
         let inner = Arc::clone(&self.0);
         std::future::poll_fn(move |cx| {
-            let Some((_, serving)) = &mut served else {
-                return Poll::Ready(SendBody::refusal());
+            let pending = match &mut served {
+                Ok(pending) => pending,
+                Err(exhausted) => return Poll::Ready(inner.refuse(*exhausted)),
             };
+            let serving = &mut pending.as_mut().expect("it is not polled after its end").1;
             let response = ready!(serving.as_mut().poll(cx));
-            let (stream, _) = served.take().expect("it was just polled");
-            let sending = || inner.monitor_response(stream);
+            let (stream, _) = pending.take().expect("it was just polled");
+            let sending = || inner.monitor_response(StreamPermit::Charged(stream));
             Poll::Ready(SendBody::http2(response, &inner.budget, sending))
         })
     }
@@ -196,7 +215,15 @@ impl Http2Streams {
 }
 
 impl Inner {
-    fn monitor_response(&self, stream: Charge) -> Arc<SendMonitor> {
+    fn refuse(&self, exhausted: Exhausted) -> http::Response<SendBody> {
+        let permit = Arc::clone(&self.refusals);
+        if Arc::strong_count(&permit) > REFUSALS_MAX + 1 {
+            return SendBody::bare_refusal(exhausted);
+        }
+        SendBody::refusal(exhausted, self.monitor_response(StreamPermit::Refused(permit)))
+    }
+
+    fn monitor_response(&self, stream: StreamPermit) -> Arc<SendMonitor> {
         let sending = SendMonitor::new(
             StopHandle::current(),
             Arc::clone(&self.runtime),

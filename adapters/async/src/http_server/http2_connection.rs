@@ -33,7 +33,7 @@ pub(super) async fn serve<N: HyperNetwork>(
         stall: settings.stall_timeout,
         idle: settings.idle_timeout,
     };
-    let budget = budget.part(settings.connection_bytes_max);
+    let budget = budget.connection(&service, settings.connection_bytes_max);
     let streams = Http2Streams::new(timeouts, budget, runtime.clone());
     let serve = service_fn(|request| {
         let mut served = Box::pin(streams.serve(&service, request));

@@ -6,6 +6,9 @@ use std::net;
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
+use mcp_sansio::http::{SharedLimit, SharedResource};
+
+use super::acceptor::{connection_limit, quarter_unless};
 use super::connection::{Settings, serve_connection};
 use super::{Acceptor, Budget, Http2Timeouts, HttpService};
 use crate::HyperNetwork;
@@ -23,8 +26,10 @@ pub struct HttpListener<N: HyperNetwork> {
     socket_file: Option<UnixSocketFile>,
     listener: N::Listener,
     connections_max: usize,
+    connections_per_caller_max: Option<usize>,
     settings: Settings,
     held_bytes_max: usize,
+    held_bytes_per_caller_max: Option<usize>,
     linger: Duration,
     peer_principals: bool,
 }
@@ -38,6 +43,7 @@ impl<N: HyperNetwork> HttpListener<N> {
             socket_file: None,
             listener: listener.into(),
             connections_max: 16_384,
+            connections_per_caller_max: None,
             settings: Settings {
                 head_timeout: Http2Timeouts::DEFAULT.head,
                 stall_timeout: Http2Timeouts::DEFAULT.stall,
@@ -46,6 +52,7 @@ impl<N: HyperNetwork> HttpListener<N> {
                 concurrent_streams_max: 128,
             },
             held_bytes_max: 256 * 1024 * 1024,
+            held_bytes_per_caller_max: None,
             linger: Duration::from_secs(10),
             peer_principals: true,
         }
@@ -71,10 +78,21 @@ impl<N: HyperNetwork> HttpListener<N> {
         self
     }
 
+    /// Limits concurrent connections of one client: of an address (for IPv6, its first 64 bits), or
+    /// of a user of this computer. Others are refused with 429. A quarter of
+    /// [`connections_max`](Self::connections_max) by default, and at most three quarters. Raise both
+    /// behind a reverse proxy, whose address all clients share.
+    #[must_use]
+    pub const fn connections_per_caller_max(mut self, connections: usize) -> Self {
+        self.connections_per_caller_max = Some(connections);
+        self
+    }
+
     /// Limits the bytes that all connections hold together for pending HTTP/2 requests and for
     /// responses that clients have not read, including the overhead of their memory; the buffers of
     /// each connection come on top. 256 MiB by default. Above the limit, HTTP/2 requests are
-    /// refused with 503, and so are responses above 64 KiB on HTTP/1.1 and all responses on HTTP/2.
+    /// refused with 503 before any work is done, and responses above 64 KiB on HTTP/1.1 and all
+    /// responses on HTTP/2 are replaced by a 503.
     /// Event streams are bounded by
     /// [`ServerLimits::unread_bytes_max`](mcp_sansio::http::ServerLimits) instead.
     #[must_use]
@@ -83,9 +101,28 @@ impl<N: HyperNetwork> HttpListener<N> {
         self
     }
 
-    /// Sets the same limit for one HTTP/2 connection. 16 MiB by default: sixteen such connections
-    /// can cause the requests of others to be refused, for at most
-    /// [`stall_timeout`](Self::stall_timeout).
+    /// Sets the same limit for one caller: for the principal of a token or, without one, for an
+    /// address or a user of this computer. Above it, the status is 429. A quarter of
+    /// [`held_bytes_max`](Self::held_bytes_max) by default, and at most three quarters.
+    #[must_use]
+    pub const fn held_bytes_per_caller_max(mut self, bytes: usize) -> Self {
+        self.held_bytes_per_caller_max = Some(bytes);
+        self
+    }
+
+    /// Returns the limits that the clients of the listener share. Those of the server are in
+    /// [`ServerLimits::shared`](mcp_sansio::http::ServerLimits::shared).
+    #[must_use]
+    pub fn shared_limits(&self) -> [SharedLimit; 2] {
+        let share = quarter_unless(self.held_bytes_per_caller_max, self.held_bytes_max);
+        [
+            connection_limit(self.connections_max, self.connections_per_caller_max),
+            SharedLimit::new(SharedResource::ResponseBytes, self.held_bytes_max, share),
+        ]
+    }
+
+    /// Sets the same limit for one HTTP/2 connection. 16 MiB by default. Above it, the status is
+    /// 429.
     #[must_use]
     pub const fn connection_bytes_max(mut self, bytes: usize) -> Self {
         self.settings.connection_bytes_max = bytes;
@@ -142,8 +179,9 @@ impl<N: HyperNetwork> HttpListener<N> {
     ///
     /// Where [`Runtime::current`](crate::Runtime::current) does.
     pub async fn serve(self, service: HttpService<N>, shutdown: impl Future<Output = ()>) {
-        let Self { listener, connections_max, settings, held_bytes_max, linger, .. } = self;
-        let peer_principals = self.peer_principals;
+        let [_, held] = self.shared_limits();
+        let Self { listener, connections_max, settings, linger, peer_principals, .. } = self;
+        let connections_per_caller_max = self.connections_per_caller_max;
         #[cfg(unix)]
         let shutdown = {
             let file = self.socket_file;
@@ -152,10 +190,11 @@ impl<N: HyperNetwork> HttpListener<N> {
                 drop(file);
             }
         };
-        let (runtime, budget) = (N::current(), Budget::new(held_bytes_max));
+        let (runtime, budget) = (N::current(), Budget::new(held));
         let theirs = runtime.clone();
         let mut acceptor = Acceptor::new(runtime, listener);
         (acceptor.connections_max, acceptor.linger) = (connections_max, linger);
+        acceptor.connections_per_caller_max = connections_per_caller_max;
         acceptor.peer_principals = peer_principals;
         let serve = move |socket, service, stop, permit| {
             let (runtime, budget) = (theirs.clone(), budget.clone());

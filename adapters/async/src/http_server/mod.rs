@@ -7,7 +7,6 @@
 
 mod acceptor;
 mod body;
-#[cfg(feature = "http-listener")]
 mod budget;
 mod caller;
 #[cfg(feature = "http-listener")]
@@ -47,8 +46,7 @@ mod timer_task;
 
 pub use acceptor::Acceptor;
 pub use body::{ResponseNotRead, ServedBody};
-#[cfg(feature = "http-listener")]
-pub use budget::Budget;
+pub use budget::{Budget, Charge, ConnectionBudget};
 pub use connections::Permit;
 pub use external_event_store::ExternalEventStore;
 #[cfg(feature = "http-listener")]

@@ -1,11 +1,13 @@
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::Version;
 use http_body::Body;
-use mcp_sansio::http::{Admission, RemoteAddress, RequestHead};
+use mcp_sansio::http::{Admission, Exhausted, RemoteAddress, RequestHead};
+
+use super::budget::{CallerName, Charge, ConnectionBudget};
 
 /// Converts the head of a request for the machine. The client address comes from the request's
 /// extensions, or else from `remote`.
@@ -56,52 +58,47 @@ fn has_binary_fields(version: Version) -> bool {
 pub(super) enum BodyError {
     /// It exceeds its length limit.
     TooLong,
-    /// All bodies together exceed their limit.
-    TooMany,
+    /// The bodies of its caller, or all bodies together, exceed their limit.
+    TooMany(Exhausted),
     /// It ended early. The received part may happen to be a valid message, but not the client's.
     Incomplete,
 }
 
-/// The bytes of all bodies that are held.
-#[derive(Debug, Default)]
-pub(super) struct BodyBudget(AtomicUsize);
-
 /// A body and its share of the held bytes.
 #[derive(Debug)]
-pub(super) struct BudgetedBody<'h> {
+pub(super) struct BudgetedBody {
     pub(super) bytes: Bytes,
-    body_budget: &'h BodyBudget,
-    length: usize,
+    charge: Charge,
 }
 
-impl BudgetedBody<'_> {
-    fn charge(&mut self, length: usize, most: usize) -> Result<(), BodyError> {
-        self.length += length;
-        let before = self.body_budget.0.fetch_add(length, Ordering::Relaxed);
-        if before.saturating_add(length) > most { Err(BodyError::TooMany) } else { Ok(()) }
-    }
-}
-
-impl Drop for BudgetedBody<'_> {
-    fn drop(&mut self) {
-        self.body_budget.0.fetch_sub(self.length, Ordering::Relaxed);
-    }
-}
-
-/// Reads a body, within its limits.
-pub(super) async fn read_body<'h, B: Body>(
+/// Reads a body, within its limits. It counts against the budget of its connection, and as soon as
+/// the rest of it is awaited, against `caller`, if that is not the peer of the connection.
+pub(super) async fn read_body<B: Body>(
     mut body: Pin<&mut B>,
     version: Version,
     admission: Admission,
-    body_budget: &'h BodyBudget,
-) -> Result<BudgetedBody<'h>, BodyError> {
+    budget: &ConnectionBudget,
+    caller: Option<&CallerName>,
+) -> Result<BudgetedBody, BodyError> {
     let most = admission.body_bytes_max;
     if body.size_hint().lower() > most as u64 {
         return Err(BodyError::TooLong);
     }
-    let mut whole = BudgetedBody { bytes: Bytes::new(), body_budget, length: 0 };
+    let mut whole = BudgetedBody { bytes: Bytes::new(), charge: budget.charge_always(0, None) };
     let mut rest = BytesMut::new();
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+    let (mut read, mut unassigned) = (0, caller);
+    loop {
+        let next = poll_fn(|cx| {
+            let polled = body.as_mut().poll_frame(cx);
+            if polled.is_pending()
+                && let Some(caller) = unassigned.take()
+                && let Err(exhausted) = whole.charge.assign(caller)
+            {
+                return Poll::Ready(Err(BodyError::TooMany(exhausted)));
+            }
+            polled.map(Ok)
+        });
+        let Some(frame) = next.await? else { break };
         let frame = frame.map_err(|_| BodyError::Incomplete)?;
         let Ok(mut data) = frame.into_data() else {
             // RFC 9113 section 8.1: trailers with pseudo-header fields are malformed. The library
@@ -113,10 +110,11 @@ pub(super) async fn read_body<'h, B: Body>(
             continue;
         };
         let length = data.remaining();
-        if whole.length + length > most {
+        read += length;
+        if read > most {
             return Err(BodyError::TooLong);
         }
-        whole.charge(length, admission.bodies_bytes_max)?;
+        whole.charge.grow(length).map_err(BodyError::TooMany)?;
         if whole.bytes.is_empty() && rest.is_empty() {
             // The common case, without a copy.
             whole.bytes = data.copy_to_bytes(length);

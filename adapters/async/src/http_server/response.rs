@@ -28,6 +28,21 @@ pub(super) fn with_head(head: &ResponseHead, body: ServedBody) -> http::Response
     response
 }
 
+/// Encodes a response for a connection of HTTP/1.1 that closes after it.
+pub(super) fn http1_bytes(response: &Response) -> Vec<u8> {
+    let Response { head, body, .. } = response;
+    let status = StatusCode::from_u16(head.status.0).unwrap_or_default();
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut text = format!("HTTP/1.1 {} {reason}\r\n", status.as_str());
+    for (name, value) in head.fields() {
+        text.extend([name, ": ", &value, "\r\n"]);
+    }
+    text.push_str(&format!("content-length: {}\r\nconnection: close\r\n\r\n", body.len()));
+    let mut bytes = text.into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
 /// Returns a response with a status and no body.
 pub(super) fn bare(status: StatusCode) -> http::Response<ServedBody> {
     let mut response = http::Response::new(ServedBody::default());

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use http::header::{HeaderValue, RETRY_AFTER};
-use http::{Response, StatusCode};
+use http::Response;
 use http_body::{Body, Frame, SizeHint};
+use mcp_sansio::http::Exhausted;
 
-use super::budget::{Budget, Charge};
+use super::budget::{Charge, ConnectionBudget, refusal};
 use super::send_monitor::SendMonitor;
-use super::{ResponseNotRead, ServedBody, response};
+use super::{ResponseNotRead, ServedBody};
 
 /// Bytes of a response that the HTTP library is given at once.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -41,25 +41,18 @@ pub struct Chunk {
 }
 
 impl SendBody {
-    /// Returns the response for HTTP/1, or 503 if it is long and the budget is exhausted. Short
-    /// responses fit in the buffer of a connection anyway.
+    /// Returns the response for HTTP/1, or a refusal if it is long and a budget is exhausted: see
+    /// [`ConnectionBudget::charge_response`].
     #[must_use]
-    pub fn http1(response: Response<ServedBody>, budget: &Budget) -> Response<Self> {
-        let length = response.body().size_hint().exact().unwrap_or_default();
-        let charge = match usize::try_from(length).unwrap_or(usize::MAX) {
-            0..=CHUNK_BYTES => None,
-            length => match budget.charge(length) {
-                None => return busy().map(|inner| Self::new(inner, None)),
-                charge => charge,
-            },
-        };
+    pub fn http1(response: Response<ServedBody>, budget: &ConnectionBudget) -> Response<Self> {
+        let (response, charge) = budget.charge_response(response);
         response.map(|inner| Self::new(inner, charge))
     }
 
-    /// Returns the response for HTTP/2, or 503 if the budget is exhausted.
+    /// Returns the response for HTTP/2, or a refusal if a budget is exhausted.
     pub(super) fn http2(
         response: Response<ServedBody>,
-        budget: &Budget,
+        budget: &ConnectionBudget,
         sending: impl FnOnce() -> Arc<SendMonitor>,
     ) -> Response<Self> {
         if response.body().is_end_stream() {
@@ -67,20 +60,36 @@ impl SendBody {
         }
         let length = response.body().size_hint().exact().unwrap_or_default();
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let Some(charge) = budget.charge(length) else {
-            return busy().map(|inner| Self::new(inner, None));
-        };
-        response.map(|inner| {
-            let mut body = Self::new(inner, Some(charge));
-            body.sending = Some(sending());
-            body.is_short = (1..=SHORT_BYTES).contains(&length);
-            body
-        })
+        match budget.charge(length, response.body().caller()) {
+            Ok(charge) => {
+                let is_short = (1..=SHORT_BYTES).contains(&length);
+                Self::monitored(response, Some(charge), is_short, sending())
+            }
+            Err(exhausted) => Self::monitored(refusal(exhausted), None, true, sending()),
+        }
     }
 
-    /// Returns a refusal for HTTP/2, without a charge since it has no body.
-    pub(super) fn refusal() -> Response<Self> {
-        busy().map(|inner| Self::new(inner, None))
+    /// Returns a refusal for HTTP/2.
+    pub(super) fn refusal(exhausted: Exhausted, sending: Arc<SendMonitor>) -> Response<Self> {
+        Self::monitored(refusal(exhausted), None, true, sending)
+    }
+
+    /// Returns a refusal for HTTP/2 without a body, which takes no memory if it is not read.
+    pub(super) fn bare_refusal(exhausted: Exhausted) -> Response<Self> {
+        refusal(exhausted).map(|_| Self::new(ServedBody::default(), None))
+    }
+
+    fn monitored(
+        response: Response<ServedBody>,
+        charge: Option<Charge>,
+        is_short: bool,
+        sending: Arc<SendMonitor>,
+    ) -> Response<Self> {
+        response.map(|inner| {
+            let mut body = Self::new(inner, charge);
+            (body.sending, body.is_short) = (Some(sending), is_short);
+            body
+        })
     }
 
     const fn new(inner: ServedBody, charge: Option<Charge>) -> Self {
@@ -100,13 +109,6 @@ impl SendBody {
         let charge = if self.rest.is_empty() { self.charge.take() } else { None };
         Chunk { bytes, sending: Some(Arc::clone(sending)), _charge: charge }
     }
-}
-
-/// The response to a request beyond the limit.
-fn busy() -> Response<ServedBody> {
-    let mut response = response::bare(StatusCode::SERVICE_UNAVAILABLE);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    response
 }
 
 impl Body for SendBody {
@@ -129,7 +131,8 @@ impl Body for SendBody {
             };
             let Ok(data) = frame.into_data() else { continue };
             if self.charge.is_none() {
-                let charge = self.sending.as_ref().map(|sending| sending.charge(data.len()));
+                let caller = self.inner.caller();
+                let charge = self.sending.as_ref().map(|it| it.charge(data.len(), caller));
                 self.charge = charge;
             }
             self.rest = data;

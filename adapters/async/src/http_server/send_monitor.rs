@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 
-use super::budget::{Budget, Charge};
+use super::budget::{CallerName, Charge, ConnectionBudget};
+use super::http2::StreamPermit;
 use super::runtime::AnyRuntime;
 use super::stall::PROGRESS_BYTES;
 use crate::StopHandle;
@@ -19,9 +20,9 @@ pub(super) struct SendMonitor {
     /// Ends the task of the stream, which resets it.
     task: Option<StopHandle>,
     runtime: Arc<dyn AnyRuntime>,
-    budget: Budget,
+    budget: ConnectionBudget,
     /// Charge for the stream, in addition to its response.
-    _stream: Charge,
+    _stream: StreamPermit,
     state: Mutex<State>,
 }
 
@@ -52,16 +53,16 @@ impl SendMonitor {
     pub(super) fn new(
         task: Option<StopHandle>,
         runtime: Arc<dyn AnyRuntime>,
-        budget: Budget,
-        stream: Charge,
+        budget: ConnectionBudget,
+        stream: StreamPermit,
     ) -> Self {
         Self { task, runtime, budget, _stream: stream, state: Mutex::default() }
     }
 
     /// Charges a part of a response whose length is unknown. Its stream has its own limits, and can
     /// no longer be refused.
-    pub(super) fn charge(&self, bytes: usize) -> Charge {
-        self.budget.charge_always(bytes)
+    pub(super) fn charge(&self, bytes: usize, caller: Option<&CallerName>) -> Charge {
+        self.budget.charge_always(bytes, caller)
     }
 
     /// Starts a chunk that the library has taken.

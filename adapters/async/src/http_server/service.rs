@@ -7,11 +7,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body::Body;
-use mcp_sansio::http::{EventStore, HttpServerOptions, RemoteAddress, RequestHead, SharedOptions};
+use mcp_sansio::http::{
+    EventStore, HttpServerOptions, RemoteAddress, RequestHead, SharedOptions, SharedResource,
+};
 use mcp_sansio::{Caller, Principal};
 use mcp_sansio_handlers::endpoint::HttpServerError;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
+use super::budget::{CallerName, ConnectionBudget};
 use super::caller::identify;
 use super::exchange::{ResponseStart, ServerExchange};
 use super::external_event_store::OnlyEvents;
@@ -38,6 +41,8 @@ use crate::{Error, PeerAddress, Runtime, seed};
 pub struct HttpService<R> {
     shards: Arc<Shards>,
     sender: Sender,
+    /// The part of the sender's connection in the budget of request bodies.
+    bodies: ConnectionBudget,
     runtime: PhantomData<fn() -> R>,
 }
 
@@ -47,6 +52,16 @@ enum Sender {
     Unknown,
     Address(RemoteAddress),
     Principal(Principal),
+}
+
+impl Sender {
+    fn name(&self) -> Option<CallerName> {
+        match self {
+            Self::Unknown => None,
+            Self::Address(address) => Some(CallerName::Address(*address)),
+            Self::Principal(principal) => Some(CallerName::Principal(principal.clone())),
+        }
+    }
 }
 
 /// How long [`HttpService::close`] waits for the store. 5 s: as long as a server waits for an action
@@ -140,7 +155,7 @@ impl<R: Runtime> HttpService<R> {
             let timer_task = timer_task::run(Arc::downgrade(shard), runtime.timer());
             runtime.spawn(Box::pin(timer_task));
         }
-        Ok(Self { shards, sender: Sender::Unknown, runtime: PhantomData })
+        Ok(Self::from_parts(shards, Sender::Unknown))
     }
 
     /// Returns the same server for the requests of one connection: they come from `address`, unless
@@ -171,7 +186,17 @@ impl<R: Runtime> HttpService<R> {
     }
 
     fn with_sender(&self, sender: Sender) -> Self {
-        Self { shards: Arc::clone(&self.shards), sender, runtime: PhantomData }
+        Self::from_parts(Arc::clone(&self.shards), sender)
+    }
+
+    fn from_parts(shards: Arc<Shards>, sender: Sender) -> Self {
+        let bodies = shards.bodies.connection_of(sender.name(), usize::MAX);
+        Self { shards, sender, bodies, runtime: PhantomData }
+    }
+
+    /// Returns the identity of the peer of the connection, if it is known.
+    pub(super) fn peer_name(&self) -> Option<CallerName> {
+        self.sender.name()
     }
 
     /// Returns a handle to all clients, for use outside of handlers.
@@ -243,8 +268,9 @@ impl<R: Runtime> HttpService<R> {
         request: http::Request<B>,
     ) -> impl Future<Output = http::Response<ServedBody>> + use<R, B> {
         let (shards, sender) = (Arc::clone(&self.shards), self.sender.clone());
+        let bodies = self.bodies.clone();
         let (parts, body) = request.into_parts();
-        async move { respond(&shards, &parts, sender, body).await }
+        async move { respond(&shards, &parts, sender, &bodies, body).await }
     }
 }
 
@@ -278,6 +304,7 @@ async fn respond<B: Body>(
     shards: &Shards,
     parts: &http::request::Parts,
     sender: Sender,
+    bodies: &ConnectionBudget,
     body: B,
 ) -> http::Response<ServedBody> {
     if request::is_malformed(parts) {
@@ -287,7 +314,7 @@ async fn respond<B: Body>(
     if let Some(response) = check {
         return response;
     }
-    let (remote, principal) = match sender {
+    let (remote, principal) = match sender.clone() {
         Sender::Unknown => (None, None),
         Sender::Address(address) => (Some(address), None),
         Sender::Principal(principal) => (None, Some(principal)),
@@ -303,11 +330,18 @@ async fn respond<B: Body>(
         Ok(admission) => admission,
         Err(refused) => return response::whole(refused),
     };
+    let name = name_other_than(&sender, &caller, parts);
     let body = pin!(body);
-    let read = pin!(request::read_body(body, parts.version, admission, &shards.body_budget));
-    let refused = match with_timeout(admission.body_time, &*shared.runtime, read).await {
-        Some(Ok(body)) => return answer(shared, &head, body, &caller).await,
-        Some(Err(BodyError::TooMany)) => shared.lock().server.bodies_too_many(),
+    let read = request::read_body(body, parts.version, admission, bodies, name.as_ref());
+    let refused = match with_timeout(admission.body_time, &*shared.runtime, pin!(read)).await {
+        Some(Ok(body)) => {
+            let mut response = answer(shared, &head, body, &caller).await;
+            response.body_mut().set_caller(name.clone());
+            return response;
+        }
+        Some(Err(BodyError::TooMany(exhausted))) => {
+            SharedResource::BodyBytes.refusal(exhausted).to_response(None)
+        }
         Some(Err(BodyError::TooLong)) => shared.lock().server.body_too_long(),
         Some(Err(BodyError::Incomplete)) => return response::bare(http::StatusCode::BAD_REQUEST),
         None => shared.lock().server.body_too_slow(),
@@ -315,10 +349,24 @@ async fn respond<B: Body>(
     response::whole(refused)
 }
 
+/// Returns the identity of a caller that is not the peer of its connection: by its token or an
+/// earlier layer.
+fn name_other_than(
+    sender: &Sender,
+    caller: &Caller,
+    parts: &http::request::Parts,
+) -> Option<CallerName> {
+    match (caller.principal(), sender) {
+        (Some(principal), Sender::Principal(peer)) if principal == peer => None,
+        (Some(principal), _) => Some(CallerName::Principal(principal.clone())),
+        (None, _) => parts.extensions.get().copied().map(CallerName::Address),
+    }
+}
+
 async fn answer(
     shared: &Arc<SharedServer>,
     head: &RequestHead<'_>,
-    body: BudgetedBody<'_>,
+    body: BudgetedBody,
     caller: &Caller,
 ) -> http::Response<ServedBody> {
     // Always ready at once, and only needs the waker. Its locals are not part of the enclosing

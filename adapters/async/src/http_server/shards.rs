@@ -2,11 +2,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mcp_sansio::Caller;
-use mcp_sansio::http::{self, RequestHead};
+use mcp_sansio::http::{self, RequestHead, SharedLimit, SharedResource};
 use mcp_sansio_handlers::endpoint::HttpServer;
 
+use super::budget::Budget;
 use super::health::Health;
-use super::request::BodyBudget;
 use super::runtime::AnyRuntime;
 use super::shared_server::SharedServer;
 
@@ -20,7 +20,7 @@ pub(super) struct Shards {
     /// Counts the requests that any shard may handle.
     placed: AtomicUsize,
     /// The bytes of request bodies that are held.
-    pub(super) body_budget: BodyBudget,
+    pub(super) bodies: Budget,
     /// The answers to health checks, if they are enabled.
     pub(super) health: OnceLock<Health>,
 }
@@ -29,12 +29,15 @@ impl Shards {
     /// Creates the shards of a server, at least one.
     pub(super) fn new(servers: Vec<HttpServer>, runtime: &Arc<dyn AnyRuntime>) -> Self {
         let placement = servers.first().and_then(|first| first.machine().shards().cloned());
+        let limits = servers[0].machine().options().limits_ref();
+        let (total, per_caller) = (limits.bodies_bytes_max, limits.bodies_bytes_per_caller_max);
+        let bodies = SharedLimit::new(SharedResource::BodyBytes, total, per_caller);
         let share = |server| Arc::new(SharedServer::new(server, Arc::clone(runtime)));
         Self {
             servers: servers.into_iter().map(share).collect(),
             placement,
             placed: AtomicUsize::new(0),
-            body_budget: BodyBudget::default(),
+            bodies: Budget::new(bodies),
             health: OnceLock::new(),
         }
     }

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use http::StatusCode;
 use http_body::Body;
-use mcp_sansio_async::http_server::{HttpService, ServedBody};
+use mcp_sansio_async::http_server::{ConnectionBudget, HttpService, ServedBody};
 use mcp_sansio_async::{Runtime as _, StopHandle, timeout};
 
 use super::Timeouts;
@@ -41,6 +41,7 @@ pub(super) async fn serve(
     service: HttpService<ThreadRuntime>,
     stop: StopHandle,
     timeouts: Timeouts,
+    budget: &ConnectionBudget,
 ) {
     let runtime = ThreadRuntime::current();
     loop {
@@ -54,7 +55,7 @@ pub(super) async fn serve(
             None => return socket.linger().await,
         };
         let then = match request::parse(&head) {
-            Ok(request) => serve_request(&mut socket, &service, request, &stop).await,
+            Ok(request) => serve_request(&mut socket, &service, request, &stop, budget).await,
             Err(bad) => return reject(socket, bad).await,
         };
         match then {
@@ -89,6 +90,7 @@ async fn serve_request(
     service: &HttpService<ThreadRuntime>,
     request: Request,
     stop: &StopHandle,
+    budget: &ConnectionBudget,
 ) -> io::Result<Disposition> {
     let Request { head, framing, keep_alive, awaits_continue, bodiless, takes_chunks } = request;
     let shared = SharedSocket(Mutex::new(&mut *socket));
@@ -105,6 +107,7 @@ async fn serve_request(
         .await
     };
     let Some(response) = response else { return Ok(Disposition::Drop) };
+    let (response, _charge) = budget.charge_response(response);
     // The start of the next request is unknown until this one is completely read.
     let then =
         Disposition::keep_if(keep_alive && is_read.load(Ordering::Relaxed) && !stop.is_stopped());

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio_async::http_server::{Acceptor, Permit};
+use mcp_sansio::http::{HttpServerOptions, SharedLimit, SharedResource};
+use mcp_sansio_async::http_server::{Acceptor, Budget, Permit};
 use mcp_sansio_async::{ListenerSocket, Network, StopHandle};
 #[cfg(unix)]
 use mcp_sansio_async::{UnixSocket, UnixSocketFile};
@@ -76,6 +76,9 @@ pub struct HttpListener {
     socket_file: Option<UnixSocketFile>,
     listener: ListenerSocket,
     connections_max: usize,
+    connections_per_caller_max: Option<usize>,
+    held_bytes_max: usize,
+    held_bytes_per_caller_max: Option<usize>,
     timeouts: Timeouts,
     linger: Duration,
     peer_principals: bool,
@@ -94,6 +97,9 @@ impl HttpListener {
             socket_file: None,
             listener,
             connections_max: 512,
+            connections_per_caller_max: None,
+            held_bytes_max: 256 * 1024 * 1024,
+            held_bytes_per_caller_max: None,
             timeouts: Timeouts { head: Duration::from_secs(30), stall: Duration::from_secs(30) },
             linger: Duration::from_secs(10),
             peer_principals: true,
@@ -117,6 +123,50 @@ impl HttpListener {
     pub const fn connections_max(mut self, connections: usize) -> Self {
         self.connections_max = connections;
         self
+    }
+
+    /// Limits concurrent connections of one client: of an address (for IPv6, its first 64 bits), or
+    /// of a user of this computer. Others are refused with 429. A quarter of
+    /// [`connections_max`](Self::connections_max) by default, and at most three quarters. Raise both
+    /// behind a reverse proxy, whose address all clients share.
+    #[must_use]
+    pub const fn connections_per_caller_max(mut self, connections: usize) -> Self {
+        self.connections_per_caller_max = Some(connections);
+        self
+    }
+
+    /// Limits the bytes of responses above 64 KiB that all connections hold together because clients
+    /// have not read them. 256 MiB by default. Above the limit, such a response is replaced by a 503.
+    /// Event streams are bounded by
+    /// [`ServerLimits::unread_bytes_max`](mcp_sansio::http::ServerLimits) instead.
+    #[must_use]
+    pub const fn held_bytes_max(mut self, bytes: usize) -> Self {
+        self.held_bytes_max = bytes;
+        self
+    }
+
+    /// Sets the same limit for one caller: for the principal of a token or, without one, for an
+    /// address or a user of this computer. Above it, the status is 429. A quarter of
+    /// [`held_bytes_max`](Self::held_bytes_max) by default, and at most three quarters.
+    #[must_use]
+    pub const fn held_bytes_per_caller_max(mut self, bytes: usize) -> Self {
+        self.held_bytes_per_caller_max = Some(bytes);
+        self
+    }
+
+    /// Returns the limits that the clients of the listener share. Those of the server are in
+    /// [`ServerLimits::shared`](mcp_sansio::http::ServerLimits::shared).
+    #[must_use]
+    pub fn shared_limits(&self) -> [SharedLimit; 2] {
+        let quarter_unless =
+            |share: Option<usize>, total: usize| share.unwrap_or_else(|| (total / 4).max(1));
+        let (connections, bytes) = (self.connections_max, self.held_bytes_max);
+        let own_connections = quarter_unless(self.connections_per_caller_max, connections);
+        let own_bytes = quarter_unless(self.held_bytes_per_caller_max, bytes);
+        [
+            SharedLimit::new(SharedResource::Connections, connections, own_connections),
+            SharedLimit::new(SharedResource::ResponseBytes, bytes, own_bytes),
+        ]
     }
 
     /// Limits the time for a complete request head, from the start of the connection or the last
@@ -168,14 +218,16 @@ impl HttpListener {
     }
 
     fn run(self, service: &HttpService, stop: &StopHandle) -> io::Result<()> {
-        let Self { listener, connections_max, timeouts, linger, peer_principals, .. } = self;
+        let [connections, held] = self.shared_limits();
+        let Self { listener, timeouts, linger, peer_principals, .. } = self;
         let listener = ThreadRuntime::listener(listener)?;
         // No limit of its own, since connections are limited: a thread may still be ending after
         // its connection has closed. If no thread can be started, the client sees the connection
         // close, and may retry.
         let runtime = ThreadRuntime::new("mcp-http", usize::MAX);
         let mut acceptor = Acceptor::new(runtime, listener);
-        (acceptor.connections_max, acceptor.linger) = (connections_max, linger);
+        (acceptor.connections_max, acceptor.linger) = (connections.total, linger);
+        acceptor.connections_per_caller_max = Some(connections.per_caller);
         acceptor.peer_principals = peer_principals;
         #[cfg(unix)]
         let file = self.socket_file;
@@ -184,9 +236,14 @@ impl HttpListener {
             #[cfg(unix)]
             drop(file);
         };
-        let serve = move |stream, service, stop, permit| async move {
-            connection::serve(Socket::new(stream, timeouts.stall), service, stop, timeouts).await;
-            drop::<Permit>(permit);
+        let budget = Budget::new(held);
+        let serve = move |stream, service, stop, permit| {
+            let budget = budget.connection(&service, usize::MAX);
+            async move {
+                let socket = Socket::new(stream, timeouts.stall);
+                connection::serve(socket, service, stop, timeouts, &budget).await;
+                drop::<Permit>(permit);
+            }
         };
         block_on(acceptor.serve(&service.0, stopped, serve))
     }

@@ -21,6 +21,9 @@ pub use listener::{BackgroundListener, HttpListener, serve_http};
 use crate::runtime::ThreadRuntime;
 use crate::{Error, Wait, seed};
 
+/// Concurrent handlers of a server. The other tasks run its timer and its store.
+const HANDLERS_MAX: usize = 1000;
+
 /// Concurrent tasks of a server, each on a thread. 1,024: a number of threads that systems grant a
 /// process by default. A handler beyond the limit fails with an internal error.
 const TASKS_MAX: usize = 1024;
@@ -43,6 +46,9 @@ impl HttpService {
         getrandom::fill(&mut secret).map_err(io::Error::from)?;
         let runtime = ThreadRuntime::new("mcp-handler", TASKS_MAX);
         let threads = runtime.clone();
+        let mut limits = options.limits_ref().clone();
+        limits.handlers_max = limits.handlers_max.min(HANDLERS_MAX);
+        let options = options.limits(limits);
         let service =
             http_server::HttpService::with_runtime(server, options, secret, seed(), runtime)?;
         if threads.has_refused() {

@@ -30,6 +30,8 @@ mod refusals;
 mod responses;
 #[path = "../smol_http_server/served.rs"]
 mod served;
+#[path = "../http_server/shares.rs"]
+mod shares;
 #[path = "../http_server/shutdown.rs"]
 mod shutdown;
 #[path = "../http_server/slow_clients.rs"]

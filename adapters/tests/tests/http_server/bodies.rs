@@ -154,15 +154,18 @@ async fn concurrent_bodies_share_a_temporary_limit() {
     limits.bodies_bytes_max = 1000;
     let served = served(HttpServerOptions::new().limits(limits)).await;
     let call = Post::call("plain");
-    let (mut slow, mut other) = (Vec::new(), Wire::connect(served.address).await);
-    let padding = " ".repeat(900);
+    // Each client has its own share, so it takes two to reach the limit of all.
+    let mut slow = Vec::new();
+    let mut other = Wire::connect_from([127, 0, 0, 3], served.address).await;
+    let padding = " ".repeat(500);
     let length = call.body.len() + padding.len();
     let begun = format!("{}Content-Length: {length}\r\n\r\n{padding}", call.open_head());
     // `other` detects that a slow body is being read when it is refused with 503. A slow request
     // may itself be refused because of `other`, so the loop opens several.
     in_time(async {
         loop {
-            slow.push(Wire::connect(served.address).await);
+            let source = [127, 0, 0, if slow.len() % 2 == 0 { 1 } else { 2 }];
+            slow.push(Wire::connect_from(source, served.address).await);
             slow.last_mut().unwrap().send(&begun).await;
             let (head, body) = other.ask(&call).await;
             if head.status == 503 {

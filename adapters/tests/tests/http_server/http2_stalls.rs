@@ -209,11 +209,20 @@ async fn ask(
     (response.status().as_u16(), response.into_body())
 }
 
+type Client = h2::client::SendRequest<bytes::Bytes>;
+
 /// Connects a client whose windows are closed.
-async fn connect_without_reading(served: &Served) -> h2::client::SendRequest<bytes::Bytes> {
-    let socket = tokio::net::TcpStream::connect(served.address).await.unwrap();
+async fn connect_without_reading(served: &Served) -> Client {
+    connect_with_window(served, 1, 0).await
+}
+
+/// Connects a client at the address `127.0.0.source` with this window for each response.
+async fn connect_with_window(served: &Served, source: u8, window: u32) -> Client {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, source], 0).into()).unwrap();
+    let socket = socket.connect(served.address).await.unwrap();
     let mut builder = h2::client::Builder::new();
-    builder.initial_window_size(0);
+    builder.initial_window_size(window);
     let (client, connection) = in_time(builder.handshake(socket)).await.unwrap();
     tokio::spawn(connection);
     client
@@ -228,7 +237,7 @@ async fn unread_bytes_of_a_connection_count_until_their_stream_ends() {
     let (status, held) = ask(&mut client, "large").await;
     assert_eq!(status, 200);
     // The last response may exceed the limit. No further request is accepted.
-    assert_eq!(ask(&mut client, "plain").await.0, 503);
+    assert_eq!(ask(&mut client, "plain").await.0, 429);
     assert_eq!(ask(&mut other, "plain").await.0, 200);
     drop(held);
     in_time(async { while ask(&mut client, "plain").await.0 != 200 {} }).await;
@@ -240,18 +249,69 @@ async fn unread_bytes_of_all_connections_share_a_limit() {
     let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
     let served =
         serve(server, |listener| listener.stall_timeout(LONG).held_bytes_max(300_000)).await;
-    let (mut client, mut other) =
-        (connect_without_reading(&served).await, connect_without_reading(&served).await);
+    let mut client = connect_with_window(&served, 1, 0).await;
+    let mut other = connect_with_window(&served, 2, 0).await;
+    let mut third = connect_with_window(&served, 3, 0).await;
     let waiting = tokio::spawn(async move { ask(&mut other, "wait").await.0 });
     gate.arrival().await;
-    let held = [ask(&mut client, "large").await, ask(&mut client, "large").await];
+    let held = [ask(&mut client, "large").await, ask(&mut third, "large").await];
     assert_eq!(held.each_ref().map(|(status, _)| *status), [200, 200]);
-    assert_eq!(ask(&mut connect_without_reading(&served).await, "plain").await.0, 503);
+    let mut fourth = connect_with_window(&served, 4, 0).await;
+    assert_eq!(ask(&mut fourth, "plain").await.0, 503);
     // A response beyond the limit is replaced by a 503.
     gate.open.add_permits(1);
     assert_eq!(in_time(waiting).await.unwrap(), 503);
     drop(held);
     in_time(async { while ask(&mut client, "plain").await.0 != 200 {} }).await;
+}
+
+/// Returns the whole body of a response.
+async fn read(mut body: h2::RecvStream) -> serde_json::Value {
+    let mut text = Vec::new();
+    while let Some(part) = in_time(body.data()).await {
+        let part = part.unwrap();
+        body.flow_control().release_capacity(part.len()).unwrap();
+        text.extend_from_slice(&part);
+    }
+    serde_json::from_slice(&text).unwrap()
+}
+
+#[tokio::test]
+async fn an_address_whose_windows_are_closed_leaves_room_for_another() {
+    let tune = |listener: HttpListener| listener.stall_timeout(LONG).held_bytes_max(8_000_000);
+    let served = served(tune).await;
+    let mut held = Vec::new();
+    for _ in 0..20 {
+        let mut client = connect_with_window(&served, 1, 0).await;
+        for _ in 0..10 {
+            held.push(ask(&mut client, "large").await);
+        }
+        held.push(ask(&mut client, "plain").await);
+    }
+    let refused = held.iter().filter(|(status, _)| *status == 429).count();
+    assert!(refused > 150, "{refused} of {} are refused", held.len());
+    let newcomer = async {
+        let mut other = connect_with_window(&served, 2, 65_535).await;
+        let (status, body) = ask(&mut other, "large").await;
+        (status, read(body).await)
+    };
+    let (status, _) = tokio::time::timeout(Duration::from_secs(1), newcomer).await.unwrap();
+    assert_eq!(status, 200);
+    // A client at the same address that reads learns why it is refused.
+    let mut reading = connect_with_window(&served, 1, 65_535).await;
+    let (status, body) = ask(&mut reading, "plain").await;
+    let body = read(body).await;
+    assert_eq!((status, &body["error"]["code"]), (429, &(-32600).into()), "{body}");
+    // One that does not read gets no more than a few of these.
+    let mut flood = connect_with_window(&served, 1, 0).await;
+    let mut empty = 0;
+    for _ in 0..40 {
+        let (status, body) = ask(&mut flood, "plain").await;
+        assert_eq!(status, 429);
+        empty += usize::from(body.is_end_stream());
+        held.push((status, body));
+    }
+    assert_eq!(empty, 40 - 16);
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ mod responses;
 mod served;
 mod shards;
 mod shared_stores;
+mod shares;
 mod shutdown;
 mod slow_clients;
 mod smuggling;

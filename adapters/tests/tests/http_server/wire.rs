@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Awaits a future with a timeout that is far longer than any test step takes.
 pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
@@ -41,6 +41,23 @@ impl Head {
 impl Wire {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         Self::from(in_time(TcpStream::connect(address)).await.unwrap())
+    }
+
+    /// Connects from another address of this computer.
+    pub(crate) async fn connect_from(source: [u8; 4], address: SocketAddr) -> Self {
+        Self::connect_socket(TcpSocket::new_v4().unwrap(), source, address).await
+    }
+
+    /// Connects from another address, with a small buffer for what is not read.
+    pub(crate) async fn connect_unread_from(source: [u8; 4], address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        Self::connect_socket(socket, source, address).await
+    }
+
+    async fn connect_socket(socket: TcpSocket, source: [u8; 4], address: SocketAddr) -> Self {
+        socket.bind((source, 0).into()).unwrap();
+        Self::from(in_time(socket.connect(address)).await.unwrap())
     }
 
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {

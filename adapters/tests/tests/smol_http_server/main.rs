@@ -31,6 +31,8 @@ mod served;
 mod shards;
 #[path = "../http_server/shared_stores.rs"]
 mod shared_stores;
+#[path = "../http_server/shares.rs"]
+mod shares;
 #[path = "../http_server/shutdown.rs"]
 mod shutdown;
 #[path = "../http_server/slow_clients.rs"]

@@ -18,6 +18,8 @@ mod refusals;
 #[path = "../http_server/responses.rs"]
 mod responses;
 mod served;
+#[path = "../http_server/shares.rs"]
+mod shares;
 #[path = "../http_server/shutdown.rs"]
 mod shutdown;
 #[path = "../http_server/slow_clients.rs"]

@@ -68,7 +68,9 @@ fn the_caller_with_most_sessions_loses_its_least_recently_used_one() {
 
 #[test]
 fn a_session_with_a_pending_request_is_not_closed() {
-    let mut server = server_with(limits(|limits| limits.sessions_max = 3));
+    let mut server = server_with(limits(|limits| limits.sessions_max = 4));
+    as_user(&mut server, "modest");
+    open(&mut server);
     as_user(&mut server, "greedy");
     let greedy: Vec<_> = (0..3).map(|_| open(&mut server)).collect();
     let called = server.post(&greedy[0], &call(1));
@@ -94,8 +96,8 @@ fn a_session_with_a_pending_request_is_not_closed() {
 #[test]
 fn a_new_session_is_refused_if_all_sessions_have_requests() {
     let mut server = server_with(limits(|limits| limits.sessions_max = 2));
-    as_user(&mut server, "greedy");
-    let [one, _other] = [(), ()].map(|()| {
+    let [one, _other] = ["one", "other"].map(|user| {
+        as_user(&mut server, user);
         let session = open(&mut server);
         server.post(&session, &call(1));
         server.asked()

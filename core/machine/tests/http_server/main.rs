@@ -30,6 +30,7 @@ mod refusals;
 mod resumption;
 mod sessions;
 mod shards;
+mod shared_limits;
 mod statuses;
 mod store;
 mod store_faults;

@@ -8,8 +8,8 @@ use crate::http::{Content, RequestHead, Response, ResponseHead, Status};
 use crate::jsonrpc::{ErrorObject, Frame, Malformed, Message, RequestId, write_error};
 use crate::protocol::{Era, Revision};
 
-use super::Server;
 use super::posts::named_request;
+use super::{Exhausted, Server, SharedResource};
 
 /// The limits for reading the body of an admitted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +18,6 @@ pub struct Admission {
     /// The maximum length of the body, in bytes. For a longer body, send [`Server::body_too_long`]
     /// and stop reading.
     pub body_bytes_max: usize,
-    /// The maximum number of body bytes held for all requests together. Beyond it, send
-    /// [`Server::bodies_too_many`] and stop reading.
-    pub bodies_bytes_max: usize,
     /// The maximum time to read the body. After it, send [`Server::body_too_slow`].
     pub body_time: core::time::Duration,
 }
@@ -57,7 +54,6 @@ impl Server {
         routed?;
         Ok(Admission {
             body_bytes_max: self.options.limits.body_bytes_max,
-            bodies_bytes_max: self.options.limits.bodies_bytes_max,
             body_time: self.options.timeouts.body,
         })
     }
@@ -76,12 +72,6 @@ impl Server {
     #[must_use]
     pub fn body_too_long(&self) -> Response {
         refusal(Status::CONTENT_TOO_LARGE, None, "the body is longer than this server accepts")
-    }
-
-    /// Returns the response to a request whose body exceeds the limit for all bodies together.
-    #[must_use]
-    pub fn bodies_too_many(&self) -> Response {
-        busy(None, "the server is reading too many request bodies")
     }
 
     /// Returns the response to a request whose body does not arrive in time.
@@ -108,7 +98,7 @@ impl Server {
             Some(shard) => shard.exchanges(),
         };
         if pending >= self.options.limits.exchanges_max {
-            return Err(busy(None, "the server has too many pending requests"));
+            return Err(SharedResource::Exchanges.refusal(Exhausted::Total).to_response(None));
         }
         Ok(route)
     }

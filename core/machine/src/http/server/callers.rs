@@ -19,7 +19,7 @@ use super::store_queue::Account;
 /// Identifies the caller that a running handler counts against: see
 /// [`begin_handler`](super::Server::begin_handler).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallerHandle(pub(super) Key);
+pub struct CallerHandle(pub(super) Option<Key>);
 
 /// The sender of a request, and the caller that it counts against.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,10 @@ struct Entry {
     exchanges: u32,
     handlers: u32,
     sessions: u32,
+    /// Readers of stored events.
+    replays: u32,
+    /// Bytes in the logs of its streams.
+    logged: usize,
     /// The value of [`Table::openings`] when its first session was opened.
     since: u64,
     /// The slots of its least and most recently used sessions, which link to the others.
@@ -168,7 +172,7 @@ impl Callers {
                 };
                 let ends = Ends { oldest: NO_SLOT, newest: NO_SLOT };
                 let total = self.shards.as_ref().map(|shards| shards.caller(&identity));
-                let (exchanges, handlers, sessions, since) = (0, 0, 0, 0);
+                let (exchanges, handlers, sessions, replays, since) = (0, 0, 0, 0, 0);
                 let key = table.entries.insert(Entry {
                     identity,
                     hash,
@@ -176,6 +180,8 @@ impl Callers {
                     exchanges,
                     handlers,
                     sessions,
+                    replays,
+                    logged: 0,
                     since,
                     ends,
                 });
@@ -203,19 +209,61 @@ impl Callers {
     }
 
     /// Counts a running handler. Its caller is kept until the handler ends.
-    pub(super) fn begin_handler(&mut self, caller: Key) -> bool {
-        let entry = self.get_mut(Some(caller));
-        let Some(entry) = entry else { return false };
-        entry.handlers += 1;
-        entry.count(|total| total.handlers += 1);
-        true
+    pub(super) fn begin_handler(&mut self, caller: Option<Key>) {
+        if let Some(entry) = self.get_mut(caller) {
+            entry.handlers += 1;
+            entry.count(|total| total.handlers += 1);
+        }
     }
 
-    pub(super) fn end_handler(&mut self, caller: Key) {
-        if let Some(entry) = self.get_mut(Some(caller)) {
+    pub(super) fn end_handler(&mut self, caller: Option<Key>) {
+        if let Some(entry) = self.get_mut(caller) {
             entry.handlers -= 1;
             entry.count(|total| total.handlers -= 1);
-            self.forget_if_empty(Some(caller));
+            self.forget_if_empty(caller);
+        }
+    }
+
+    /// Counts a reader of stored events.
+    pub(super) fn begin_replay(&mut self, caller: Option<Key>) {
+        if let Some(entry) = self.get_mut(caller) {
+            entry.replays += 1;
+        }
+    }
+
+    pub(super) fn end_replays(&mut self, caller: Option<Key>, count: u32) {
+        if let Some(entry) = self.get_mut(caller) {
+            entry.replays -= count;
+            self.forget_if_empty(caller);
+        }
+    }
+
+    /// Returns the number of a caller's readers of stored events. Only a server without shards has
+    /// some.
+    pub(super) fn replays(&self, caller: Option<Key>) -> usize {
+        caller.and_then(|caller| self.get(caller)).map_or(0, |entry| entry.replays as usize)
+    }
+
+    /// Counts the growth of a log.
+    pub(super) fn change_logged(&mut self, caller: Option<Key>, before: usize, after: usize) {
+        if before == after {
+            return;
+        }
+        if let Some(entry) = self.get_mut(caller) {
+            entry.logged = entry.logged + after - before;
+            entry.count(|total| total.logged = total.logged + after - before);
+            if after < before {
+                self.forget_if_empty(caller);
+            }
+        }
+    }
+
+    /// Returns the bytes in the logs of a caller's streams, in all shards.
+    pub(super) fn logged(&self, caller: Option<Key>) -> usize {
+        let Some(entry) = caller.and_then(|caller| self.get(caller)) else { return 0 };
+        match &entry.total {
+            None => entry.logged,
+            Some(total) => total.change(|total| total.logged),
         }
     }
 
@@ -307,7 +355,8 @@ impl Callers {
     fn forget_if_empty(&mut self, caller: Option<Key>) {
         let (Some(key), Some(table)) = (caller, &mut self.table) else { return };
         let Some(entry) = table.entries.get(key) else { return };
-        if entry.exchanges + entry.handlers + entry.sessions == 0 {
+        let held = entry.exchanges + entry.handlers + entry.sessions + entry.replays;
+        if held == 0 && entry.logged == 0 {
             table.index.remove_hashed(entry.hash, &|number| number == key.to_number());
             if let Some(Entry { identity, total: Some(total), .. }) = table.entries.remove(key)
                 && let Some(shards) = &self.shards
@@ -317,10 +366,15 @@ impl Callers {
         }
     }
 
-    /// Returns the callers with the numbers of their sessions and exchanges.
-    pub(super) fn held(&self) -> impl Iterator<Item = (Key, usize, usize)> {
+    /// Returns the callers with the numbers of their sessions, exchanges and readers of stored
+    /// events, and the bytes in their logs, all in this server.
+    pub(super) fn held(&self) -> impl Iterator<Item = (Key, [usize; 4])> {
         let entries = self.table.iter().flat_map(|table| table.entries.iter());
-        entries.map(|(key, caller)| (key, caller.sessions as usize, caller.exchanges as usize))
+        entries.map(|(key, it)| {
+            let [sessions, exchanges, replays] =
+                [it.sessions, it.exchanges, it.replays].map(|count| count as usize);
+            (key, [sessions, exchanges, replays, it.logged])
+        })
     }
 }
 

@@ -63,12 +63,20 @@ impl Server {
                 assert!(stream.kept_until.is_none() || stream.done, "kept before it is done");
             }
         }
-        for (caller, sessions, exchanges) in self.callers.held() {
+        for (caller, [sessions, exchanges, replays, logged]) in self.callers.held() {
             let owned =
                 connections().filter(|it| it.session.is_some() && it.caller == Some(caller));
             assert_eq!(owned.count(), sessions, "sessions of a caller");
             let owned = self.exchanges.iter().filter(|(_, it)| it.caller == Some(caller));
             assert_eq!(owned.count(), exchanges, "exchanges of a caller");
+            let streams = || {
+                let owned = connections().filter(|it| it.caller == Some(caller));
+                owned.flat_map(|connection| connection.streams.iter())
+            };
+            let bytes: usize = streams().map(|stream| stream.log.len()).sum();
+            assert_eq!(bytes, logged, "bytes in the logs of a caller");
+            let readers = streams().filter(|stream| stream.replay.is_some()).count();
+            assert_eq!(readers, replays, "readers of stored events of a caller");
         }
         for (key, exchange) in self.exchanges.iter() {
             let carried = exchange.connection.is_none_or(|connection| {

@@ -21,6 +21,8 @@ pub(super) struct Log {
     start: u64,
     /// The end and the number of each kept event.
     events: VecDeque<Logged>,
+    /// The requests among the kept events, which are few: the end of the event, and the request id.
+    requests: VecDeque<(u64, i64)>,
     next_sequence: u64,
     /// The sequence number after the last dropped event.
     dropped: u64,
@@ -88,6 +90,11 @@ impl Log {
     /// Appends a message, with an id if `stream` is given.
     pub(super) fn push(&mut self, kind: Option<&str>, stream: Option<u32>, message: &[u8]) {
         self.append(kind, stream, None, message);
+    }
+
+    /// Notes that the last event is a request with this id.
+    pub(super) fn note_request(&mut self, id: i64) {
+        self.requests.push_back((self.end(), id));
     }
 
     /// Appends an event without data, which gives the reader an id for resuming.
@@ -232,16 +239,16 @@ impl Log {
     }
 
     /// Drops the oldest events, taken or not, until at most `events` and `bytes` are kept. The last
-    /// one stays regardless of its length, because it may be the response.
-    pub(super) fn keep(&mut self, events: usize, bytes: usize) {
-        while self.events.len() > 1 && (self.events.len() > events || self.len() > bytes) {
+    /// `spared` ones stay regardless of their length: the last one may be the response.
+    pub(super) fn keep(&mut self, events: usize, bytes: usize, spared: usize) {
+        while self.events.len() > spared && (self.events.len() > events || self.len() > bytes) {
             self.drop_first(1);
         }
     }
 
-    /// Drops the events that begin at or after `place`, and returns their text. Their numbers are
-    /// not reused.
-    pub(super) fn withdraw_from(&mut self, place: u64) -> Vec<u8> {
+    /// Drops the events that begin at or after `place`, and returns the ids of the requests among
+    /// them. Their numbers are not reused.
+    pub(super) fn withdraw_from(&mut self, place: u64) -> Vec<i64> {
         let before = self.count_before(place);
         let end_of = |count: usize, log: &Self| {
             count.checked_sub(1).map_or(log.start, |last| log.events[last].end)
@@ -249,9 +256,12 @@ impl Log {
         // An event that contains `place` is kept.
         let within = end_of(before, self) < place && before < self.events.len();
         let kept = before + usize::from(within);
-        let length = usize::try_from(end_of(kept, self) - self.start).unwrap_or(usize::MAX);
+        let end = end_of(kept, self);
+        let length = usize::try_from(end - self.start).unwrap_or(usize::MAX);
         self.events.truncate(kept);
-        self.bytes.split_off(self.stale.saturating_add(length).min(self.bytes.len()))
+        self.bytes.truncate(self.stale.saturating_add(length));
+        let requests = self.requests.partition_point(|(request_end, _)| *request_end <= end);
+        self.requests.drain(requests..).map(|(_, id)| id).collect()
     }
 
     fn drop_first(&mut self, count: usize) {
@@ -262,6 +272,9 @@ impl Log {
         }
         let length = usize::try_from(end - self.start).unwrap_or(usize::MAX);
         self.start = end;
+        while self.requests.front().is_some_and(|(request_end, _)| *request_end <= end) {
+            self.requests.pop_front();
+        }
         self.stale = self.stale.saturating_add(length).min(self.bytes.len());
         // Moves at most as many bytes as were dropped since the last move: constant work per byte.
         if self.stale >= self.bytes.len() / 2 {
@@ -350,7 +363,7 @@ mod tests {
     #[test]
     fn the_last_event_is_never_evicted() {
         let mut log = log(&["a", "b"]);
-        log.keep(0, 0);
+        log.keep(0, 0, 1);
         assert_eq!(log.after(0), Resume::At(17));
         assert_eq!(text(&log, 17), "id: 3-1\ndata: b\n\n");
     }
@@ -370,7 +383,7 @@ mod tests {
         for (place, start) in [(0, 0), (16, 0), (17, 17), (33, 17), (34, 34)] {
             assert_eq!(log.event_start(place), start, "{place}");
         }
-        log.keep(1, 0);
+        log.keep(1, 0, 1);
         assert_eq!(log.event_start(20), 17);
     }
 
@@ -387,6 +400,26 @@ mod tests {
         assert_eq!((log.len(), log.start(), log.after(0)), (0, 17, Resume::At(17)));
         log.push(None, Some(3), b"d");
         assert_eq!(text(&log, 17), "id: 3-3\ndata: d\n\n");
+    }
+
+    #[test]
+    fn the_requests_among_withdrawn_events_are_known_without_reading_them() {
+        let mut log = log(&["a"]);
+        log.note_request(1);
+        for (message, id) in
+            [("b", Some(2)), ("{\"id\":9,\"method\":\"ping\"}", None), ("d", Some(3))]
+        {
+            log.push(None, Some(3), message.as_bytes());
+            id.map(|id| log.note_request(id));
+        }
+        // The first was taken.
+        assert_eq!(log.withdraw_from(17), [2, 3]);
+        assert_eq!(log.withdraw_from(0), [1]);
+        log.push(None, Some(3), b"e");
+        log.note_request(4);
+        log.trim(log.end(), 0, 0);
+        log.push(None, Some(3), b"f");
+        assert!(log.withdraw_from(0).is_empty(), "what was dropped is not withdrawn");
     }
 
     #[test]

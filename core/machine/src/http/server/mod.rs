@@ -24,6 +24,7 @@ mod session_ids;
 mod sessions;
 mod shards;
 mod shared;
+mod shared_limits;
 mod store;
 mod store_queue;
 mod stream;
@@ -62,6 +63,7 @@ pub use shared::{
     ActionId, Lease, MailboxShare, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply,
     TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent, WhenUnavailable,
 };
+pub use shared_limits::{Exhausted, SharedLimit, SharedResource};
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 
 use callers::Callers;
@@ -166,6 +168,8 @@ pub struct Server {
     shard: Option<Box<Shard>>,
     /// The number of readers that get stored events.
     replays: usize,
+    /// The number of running handlers.
+    handlers: usize,
     closing: bool,
     /// The description of the request that is being handled, for the observer.
     #[cfg(feature = "observer")]
@@ -252,6 +256,7 @@ impl Server {
             shared,
             shard: None,
             replays: 0,
+            handlers: 0,
             closing: false,
             #[cfg(feature = "observer")]
             arriving: peer::OperationTransport::default(),

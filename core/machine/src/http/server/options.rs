@@ -152,10 +152,11 @@ impl HttpServerOptions {
         &self.limits
     }
 
-    /// Sets the resource limits.
+    /// Sets the resource limits. A share of a caller that is above three quarters of the total is
+    /// lowered to that: see [`ServerLimits::shared`].
     #[must_use]
     pub const fn limits(mut self, limits: ServerLimits) -> Self {
-        self.limits = limits;
+        self.limits = limits.with_shares_below_totals();
         self
     }
 
@@ -180,6 +181,8 @@ pub struct ServerLimits {
     /// The total number of bytes of all bodies that are being read or handed over. 256 MiB:
     /// sixty-four bodies of the maximum length. Enforced by the adapter, which reads them.
     pub bodies_bytes_max: usize,
+    /// The same bytes of one caller. 64 MiB: a quarter of all, as for sessions.
+    pub bodies_bytes_per_caller_max: usize,
     /// Concurrent sessions. 10,000: about 17 MB while they are idle. To make room for one more, the
     /// least recently used session of the caller with the most sessions is ended. If none can be
     /// ended, because all of them are busy or belong to unknown callers, the new session is
@@ -194,14 +197,23 @@ pub struct ServerLimits {
     pub exchanges_max: usize,
     /// Concurrent exchanges of one caller. 16,384: a quarter of all, as for sessions.
     pub exchanges_per_caller_max: usize,
+    /// Concurrently running handlers. 65,536: one for each exchange. `mcp-sansio-std`, where each has
+    /// a thread, runs at most 1,000. Enforced by the layer that runs the handlers, such as
+    /// `mcp-sansio-handlers`, which calls
+    /// [`check_handler_capacity`](super::Server::check_handler_capacity).
+    pub handlers_max: usize,
     /// Concurrently running handlers for the requests of one caller. 512: half of the threads that
-    /// `mcp-sansio-std` has for handlers, and far more than a user waits for. Enforced by the layer
-    /// that runs the handlers, such as `mcp-sansio-handlers`, which calls
-    /// [`has_handler_capacity`](super::Server::has_handler_capacity).
+    /// `mcp-sansio-std` has for handlers, and far more than a user waits for.
     pub handlers_per_caller_max: usize,
     /// Bytes of one stream that its reader has not taken when another message is added. 16 MiB: a
     /// slower reader loses its connection, and may resume the stream if the revision allows it.
     pub unread_bytes_max: usize,
+    /// The same bytes of all streams together. 256 MiB: sixteen readers that are as slow as
+    /// `unread_bytes_max` allows. Beyond it, a reader that has more than its part of them to take
+    /// loses its connection when another message is added.
+    pub unread_bytes_total_max: usize,
+    /// The same bytes of all streams of one caller. 64 MiB: a quarter of all, as for sessions.
+    pub unread_bytes_per_caller_max: usize,
     /// Events of one stream that are kept for a reader that resumes it. 4,000: `replay_bytes_max`
     /// is reached first, because an encoded message takes at least 65 bytes. Each event takes 16
     /// bytes in addition to its text, so a stream of the shortest events takes 64 KiB more.
@@ -215,6 +227,10 @@ pub struct ServerLimits {
     /// first, and then events kept for resumption in other streams, except those that no reader has
     /// taken yet.
     pub replay_bytes_total_max: usize,
+    /// Bytes of all streams of one caller. 16 MiB: a quarter of all, as for sessions. Beyond it, the
+    /// session whose stream has grown loses its finished streams, oldest first, and then the events
+    /// of that stream, even the last one if it has no reader.
+    pub replay_bytes_per_caller_max: usize,
     /// Finished streams of one session that are kept for a reader that resumes them. 64.
     pub finished_streams_max: usize,
     /// Actions that wait for the external event store. 65,536: a few seconds of a busy server.
@@ -238,6 +254,8 @@ pub struct ServerLimits {
     /// Concurrent readers that get stored events; each may hold a page. 1,024. Further readers are
     /// asked to retry later.
     pub store_replays_max: usize,
+    /// The same readers of one caller. 256: a quarter of all, as for sessions.
+    pub store_replays_per_caller_max: usize,
 }
 
 impl ServerLimits {
@@ -245,15 +263,20 @@ impl ServerLimits {
     pub const DEFAULT: Self = Self {
         body_bytes_max: 4 * 1024 * 1024,
         bodies_bytes_max: 256 * 1024 * 1024,
+        bodies_bytes_per_caller_max: 64 * 1024 * 1024,
         sessions_max: 10_000,
         sessions_per_caller_max: 2_500,
         exchanges_max: 65_536,
         exchanges_per_caller_max: 16_384,
+        handlers_max: 65_536,
         handlers_per_caller_max: 512,
         unread_bytes_max: 16 * 1024 * 1024,
+        unread_bytes_total_max: 256 * 1024 * 1024,
+        unread_bytes_per_caller_max: 64 * 1024 * 1024,
         replay_events_max: 4000,
         replay_bytes_max: 256 * 1024,
         replay_bytes_total_max: 64 * 1024 * 1024,
+        replay_bytes_per_caller_max: 16 * 1024 * 1024,
         finished_streams_max: 64,
         store_actions_max: 65_536,
         store_bytes_max: 64 * 1024 * 1024,
@@ -262,6 +285,7 @@ impl ServerLimits {
         store_page_events_max: 256,
         store_page_bytes_max: 64 * 1024,
         store_replays_max: 1024,
+        store_replays_per_caller_max: 256,
     };
 }
 

@@ -6,7 +6,6 @@ use mcp_sansio_collections::Key;
 
 use crate::Instant;
 use crate::http::{Content, Response, ResponseHead, SessionId, Status};
-use crate::jsonrpc::RawJson;
 use crate::peer::outbox::{Channel, Part, SentNotification, Verdict};
 use crate::peer::queue::Tag;
 use crate::protocol::{Era, Revision};
@@ -31,7 +30,8 @@ impl Server {
     // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]: each message is on one
     // stream.
     pub(super) fn place(&mut self, key: Key, now: Instant) {
-        let mut withdrawn = Vec::new();
+        // Few: a request asks its client a bounded number of questions at once.
+        let mut withdrawn: Vec<i64> = Vec::new();
         loop {
             let Some(connection) = self.connections.get_mut(key) else { return };
             let Some((message, _)) = connection.machine.next_message() else { break };
@@ -40,7 +40,7 @@ impl Server {
                 // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-001]: a
                 // request that was withdrawn before the client received it must not be cancelled.
                 Part::Notification(SentNotification { cancelled: Some(id), .. })
-                    if has_request(&withdrawn, id) =>
+                    if withdrawn.contains(&id) =>
                 {
                     connection.machine.skip_message();
                 }
@@ -78,25 +78,31 @@ impl Server {
             return;
         }
         let unread_max = self.options.limits.unread_bytes_max as u64;
-        let Some(Connection { machine, session, streams, .. }) = self.connections.get_mut(key)
+        let Some(Connection { machine, session, streams, caller }) = self.connections.get_mut(key)
         else {
             return;
         };
-        if let (Some(stream), Some((_, message))) =
+        let caller = *caller;
+        if let (Some(stream), Some((sent, message))) =
             (streams.get_mut(number), machine.next_message())
         {
+            let request = match sent.part {
+                Part::Request(request) => Some(request.id),
+                _ => None,
+            };
             // Only earlier messages count, so that no single message is too long to be sent.
             let late = stream.unread() > unread_max;
             let reader = stream.reader;
             let before = stream.log.len();
             stream.open();
-            stream.push(message.as_bytes());
+            stream.push(message.as_bytes(), request);
             stream.done |= last;
-            self.logged_bytes += stream.log.len() - before;
+            let after = stream.log.len();
             if let Some(session) = session {
                 self.store.record(session, machine, stream, message.as_bytes());
             }
             machine.skip_message();
+            self.log_changed_of(caller, before, after);
             if self.shared.is_some() {
                 self.notify_followers(key, number);
             }
@@ -109,7 +115,7 @@ impl Server {
                     self.hold_unread(key, number);
                 }
             }
-            self.hold_total(key, number);
+            self.hold_total(key, number, now);
         } else {
             machine.skip_message();
         }
@@ -191,13 +197,14 @@ impl Server {
         self.announce_stream(key, number);
     }
 
-    /// Drops the events of a stream that no reader has started to take, and returns their text.
-    fn withdraw_unread(&mut self, key: Key, number: u32) -> Vec<u8> {
+    /// Drops the events of a stream that no reader has started to take, and returns the ids of the
+    /// requests among them.
+    fn withdraw_unread(&mut self, key: Key, number: u32) -> Vec<i64> {
         let Some(stream) = self.stream_mut(key, number) else { return Vec::new() };
         let before = stream.log.len();
         let withdrawn = stream.withdraw_unread();
-        let gone = before - stream.log.len();
-        self.logged_bytes -= gone;
+        let after = stream.log.len();
+        self.log_changed(key, before, after);
         withdrawn
     }
 
@@ -211,9 +218,9 @@ impl Server {
         }
     }
 
-    /// Ends the stream or the exchange of a request that gets no response. Returns the text of the
-    /// dropped events.
-    fn withdraw(&mut self, key: Key, number: u32, now: Instant) -> Vec<u8> {
+    /// Ends the stream or the exchange of a request that gets no response. Returns the ids of the
+    /// requests among the dropped events.
+    fn withdraw(&mut self, key: Key, number: u32, now: Instant) -> Vec<i64> {
         let Some(connection) = self.connections.get_mut(key) else { return Vec::new() };
         if connection.is_event_stream() || number == STANDALONE && connection.session.is_some() {
             return Vec::new();
@@ -304,17 +311,6 @@ impl Server {
             self.machine_pool.push(connection.machine);
         }
     }
-}
-
-/// Returns whether the text of events contains a request of this side with an id.
-fn has_request(events: &[u8], id: i64) -> bool {
-    events.split(|byte| *byte == b'\n').any(|line| {
-        let message = line.strip_prefix(b"data: ").and_then(|it| core::str::from_utf8(it).ok());
-        message.map(RawJson::trusted).is_some_and(|message| {
-            let named = message.get("id").and_then(|id| id.decode::<i64>().ok());
-            named == Some(id) && message.get("method").is_some()
-        })
-    })
 }
 
 impl Connection {

@@ -16,7 +16,7 @@ use super::store::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};
 use super::store_queue::Account;
 use super::stream::Stream;
 use super::timing::LEAST;
-use super::{Connection, Server, ServerLimits};
+use super::{Connection, Exhausted, Server, ServerLimits, SharedResource};
 
 /// The progress of a reader in the stored events that precede the log of its stream.
 ///
@@ -207,10 +207,33 @@ impl Server {
         })
     }
 
-    /// Returns whether another reader can get stored events.
-    pub(super) fn can_replay(&self, key: Key) -> bool {
-        let has_room = self.store.has_room(self.account_of(key));
-        self.replays < self.options.limits.store_replays_max && has_room
+    /// Checks that another reader of a session can get stored events.
+    pub(super) fn check_replays(&self, key: Key) -> Result<(), Response> {
+        let limits = &self.options.limits;
+        let caller = self.connections.get(key).and_then(|connection| connection.caller);
+        let exhausted = if self.callers.replays(caller) >= limits.store_replays_per_caller_max {
+            Exhausted::Share
+        } else if self.replays >= limits.store_replays_max
+            || !self.store.has_room(self.account_of(key))
+        {
+            Exhausted::Total
+        } else {
+            return Ok(());
+        };
+        Err(SharedResource::StoreReaders.refusal(exhausted).to_response(None))
+    }
+
+    /// Counts a reader of a session that gets stored events.
+    pub(super) fn count_replay(&mut self, key: Key) {
+        self.replays += 1;
+        let caller = self.connections.get(key).and_then(|connection| connection.caller);
+        self.callers.begin_replay(caller);
+    }
+
+    pub(super) fn end_replays(&mut self, key: Key, count: usize) {
+        self.replays -= count;
+        let caller = self.connections.get(key).and_then(|connection| connection.caller);
+        self.callers.end_replays(caller, u32::try_from(count).unwrap_or(u32::MAX));
     }
 
     /// Returns the account for the store of a session's caller.
@@ -223,7 +246,7 @@ impl Server {
     pub(super) fn begin_replay(&mut self, key: Key, number: u32, sequence: u64, now: Instant) {
         let Some(stream) = self.stream_mut(key, number) else { return };
         stream.resume_behind(Replay::from(sequence));
-        self.replays += 1;
+        self.count_replay(key);
         self.read_on(key, number, now);
     }
 
@@ -268,7 +291,7 @@ impl Server {
         if replay.page.next_sequence() == stream.log.first_sequence() {
             (stream.replay, stream.behind) = (None, None);
             let ahead = stream.ready() > 0;
-            self.replays -= 1;
+            self.end_replays(key, 1);
             return ahead;
         }
         self.read_on(key, number, now);
@@ -279,8 +302,12 @@ impl Server {
     pub(super) fn detach(&mut self, key: Key, number: u32) -> Option<Key> {
         let Connection { streams, .. } = self.connections.get_mut(key)?;
         let stream = streams.get_mut(number)?;
-        self.replays -= usize::from(stream.replay.is_some());
-        stream.detach()
+        let replays = stream.replay.is_some();
+        let reader = stream.detach();
+        if replays {
+            self.end_replays(key, 1);
+        }
+        reader
     }
 
     /// Returns the deadline of the read that an exchange waits for.

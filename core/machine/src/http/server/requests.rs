@@ -11,13 +11,13 @@ use crate::peer::RequestHandle;
 use crate::peer::server::Declared;
 use crate::{Caller, Instant};
 
-use super::Server;
-use super::admission::{Route, too_many};
+use super::admission::Route;
 use super::body::{Body, ParsedBody};
 use super::callers::CallerHandle;
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
+use super::{Exhausted, Server, SharedResource};
 
 impl Server {
     /// Handles a complete request, and returns an event if the application has to know of it.
@@ -161,7 +161,7 @@ impl Server {
         let held = caller.map_or(0, |caller| self.callers.exchanges(caller));
         if asks && held > self.options.limits.exchanges_per_caller_max {
             self.callers.close_exchange(caller);
-            return Err(too_many(request, "too many requests of this client are pending"));
+            return Err(SharedResource::Exchanges.refusal(Exhausted::Share).to_response(request));
         }
         Ok(caller)
     }
@@ -197,26 +197,50 @@ impl Server {
         Some(exchange)
     }
 
-    /// Returns whether another handler may run for the caller of a request, according to
+    /// Checks that another handler may run for a request, according to
+    /// [`handlers_max`](super::ServerLimits::handlers_max) and
     /// [`handlers_per_caller_max`](super::ServerLimits::handlers_per_caller_max).
-    #[must_use]
-    pub fn has_handler_capacity(&self, request: RequestHandle) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// There is no room: [refuse](Self::refuse) the request with this.
+    pub fn check_handler_capacity(&self, request: RequestHandle) -> Result<(), HttpRejection> {
+        let limits = &self.options.limits;
         let caller = self.connections.get(request.connection).and_then(|it| it.caller);
-        let most = self.options.limits.handlers_per_caller_max;
-        caller.is_none_or(|caller| self.callers.handlers(caller) < most)
+        let own = caller.map_or(0, |caller| self.callers.handlers(caller));
+        if own >= limits.handlers_per_caller_max {
+            return Err(SharedResource::Handlers.refusal(Exhausted::Share));
+        }
+        let all = match &self.shard {
+            None => self.handlers,
+            Some(shard) => shard.handlers(),
+        };
+        if all >= limits.handlers_max {
+            return Err(SharedResource::Handlers.refusal(Exhausted::Total));
+        }
+        Ok(())
     }
 
-    /// Counts a running handler against the caller of its request, until
-    /// [`end_handler`](Self::end_handler) is called with the returned handle. Returns `None` if
-    /// nothing is counted.
+    /// Counts a running handler, also against the caller of its request, until
+    /// [`end_handler`](Self::end_handler) is called with the returned handle. Returns `None` if the
+    /// request is gone, and nothing is counted.
     pub fn begin_handler(&mut self, request: RequestHandle) -> Option<CallerHandle> {
-        let caller = self.connections.get(request.connection)?.caller?;
-        self.callers.begin_handler(caller).then_some(CallerHandle(caller))
+        let caller = self.connections.get(request.connection)?.caller;
+        self.callers.begin_handler(caller);
+        self.handlers += 1;
+        if let Some(shard) = &self.shard {
+            shard.begin_handler();
+        }
+        Some(CallerHandle(caller))
     }
 
     /// Stops counting a handler that has ended or was abandoned.
     pub fn end_handler(&mut self, caller: CallerHandle) {
         self.callers.end_handler(caller.0);
+        self.handlers -= 1;
+        if let Some(shard) = &self.shard {
+            shard.end_handler();
+        }
     }
 
     /// Opens an exchange with a complete response. It is sent immediately, and counts against no

@@ -38,7 +38,7 @@ impl Server {
                 self.forget_finished(key, oldest);
             }
         }
-        self.hold_total(key, number);
+        self.hold_total(key, number, now);
     }
 
     /// Removes entries of dropped streams once they are the majority: constant work per entry.
@@ -100,12 +100,12 @@ impl Server {
     }
 
     pub(super) fn drop_stream(&mut self, key: Key, number: u32) {
-        let Some(Connection { machine, session, streams, .. }) = self.connections.get_mut(key)
+        let Some(Connection { machine, session, streams, caller }) = self.connections.get_mut(key)
         else {
             return;
         };
         let Some(stream) = streams.remove(number) else { return };
-        self.replays -= usize::from(stream.replay.is_some());
+        let caller = *caller;
         if let Some(shared) = &mut self.shared {
             shared.forget_stream(key, number);
         }
@@ -116,7 +116,10 @@ impl Server {
             session.finished.remove(&number);
             session.open -= usize::from(stream.reader.is_some());
         }
-        self.logged_bytes -= stream.log.len();
+        self.log_changed_of(caller, stream.log.len(), 0);
+        if stream.replay.is_some() {
+            self.end_replays(key, 1);
+        }
         if stream.answers != Tag::NONE {
             self.forget_answer(key, number, stream.answers);
         }
@@ -137,14 +140,45 @@ impl Server {
         };
         if stream.reader.is_none() {
             let before = stream.log.len();
-            stream.keep(events, bytes);
-            self.logged_bytes -= before - stream.log.len();
+            stream.keep(events, bytes, 1);
+            let after = stream.log.len();
+            self.log_changed(key, before, after);
         }
+    }
+
+    /// Counts the bytes of a log that has changed.
+    pub(super) fn log_changed(&mut self, key: Key, before: usize, after: usize) {
+        let caller = self.connections.get(key).and_then(|connection| connection.caller);
+        self.log_changed_of(caller, before, after);
+    }
+
+    /// Counts the bytes of a log of this caller that has changed.
+    pub(super) fn log_changed_of(&mut self, caller: Option<Key>, before: usize, after: usize) {
+        if after > before {
+            self.logged_bytes += after - before;
+        } else {
+            self.logged_bytes -= before - after;
+        }
+        self.callers.change_logged(caller, before, after);
     }
 
     /// Applies the total limit after a stream has grown: finished streams are dropped first, oldest
     /// first, then the events that this stream keeps for resumption.
-    pub(super) fn hold_total(&mut self, key: Key, number: u32) {
+    pub(super) fn hold_total(&mut self, key: Key, number: u32, now: Instant) {
+        self.hold_kept(key, number);
+        let limits = &self.options.limits;
+        let caller = self.connections.get(key).and_then(|connection| connection.caller);
+        let logged = self.callers.logged(caller);
+        if logged > limits.replay_bytes_per_caller_max
+            || logged > limits.unread_bytes_per_caller_max
+            || self.logged_bytes.exceeds(limits.unread_bytes_total_max)
+        {
+            self.hold_share(key, number);
+            self.hold_unread_total(key, number, now);
+        }
+    }
+
+    fn hold_kept(&mut self, key: Key, number: u32) {
         let (most, before) = (self.options.limits.replay_bytes_total_max, self.logged_bytes.own());
         if !self.logged_bytes.is_excessive(most) {
             return;
@@ -155,18 +189,54 @@ impl Server {
             self.forget_finished(oldest.connection, oldest.stream);
         }
         self.logged_bytes.has_shrunk(before, most);
-        if !self.logged_bytes.is_excessive(most) {
-            return;
+        if self.logged_bytes.is_excessive(most) {
+            self.shrink_stream(key, number, 1);
         }
-        let Some(stream) = self.connections.get_mut(key).and_then(|it| it.streams.get_mut(number))
-        else {
-            return;
-        };
+    }
+
+    /// Applies the limit of its caller after a stream has grown: the finished streams of its session
+    /// are dropped first, oldest first, then all events that this stream keeps.
+    fn hold_share(&mut self, key: Key, number: u32) {
+        let most = self.options.limits.replay_bytes_per_caller_max;
+        while let Some(Connection { caller, session, .. }) = self.connections.get(key)
+            && self.callers.logged(*caller) > most
+        {
+            let finished = session.as_ref().and_then(|session| session.finished.first());
+            let Some(oldest) = finished.copied() else {
+                return self.shrink_stream(key, number, 0);
+            };
+            self.forget_finished(key, oldest);
+        }
+    }
+
+    /// Drops the events that a stream keeps for a reader that resumes it; without a reader, also
+    /// those that no reader has taken, except for the last `spared`.
+    fn shrink_stream(&mut self, key: Key, number: u32, spared: usize) {
+        let Some(stream) = self.stream_mut(key, number) else { return };
         let before = stream.log.len();
         stream.trim(0, 0);
         if stream.reader.is_none() {
-            stream.keep(1, 0);
+            stream.keep(spared, 0, spared);
         }
-        self.logged_bytes -= before - stream.log.len();
+        let after = stream.log.len();
+        self.log_changed(key, before, after);
+    }
+
+    /// Disconnects the reader of a stream that has grown, if all streams or those of its caller have
+    /// too many unread events, and this one has more than its part of them.
+    fn hold_unread_total(&mut self, key: Key, number: u32, now: Instant) {
+        let limits = &self.options.limits;
+        let (total, share) = (limits.unread_bytes_total_max, limits.unread_bytes_per_caller_max);
+        let Some(Connection { caller, streams, .. }) = self.connections.get(key) else { return };
+        let Some(stream) = streams.get(number) else { return };
+        let Some(reader) = stream.reader else { return };
+        let is_above_part =
+            |most: usize, exchanges: usize| stream.unread() > (most / exchanges.max(1)) as u64;
+        let is_excessive = self.callers.logged(*caller) > share
+            && is_above_part(share, caller.map_or(1, |caller| self.callers.exchanges(caller)))
+            || self.logged_bytes.exceeds(total) && is_above_part(total, self.exchanges.len());
+        if is_excessive {
+            self.cut_off(reader, now);
+        }
     }
 }

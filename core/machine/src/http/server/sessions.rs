@@ -13,7 +13,7 @@ use crate::peer;
 use crate::peer::queue::Tag;
 use crate::{Caller, Instant, Principal, SessionKey};
 
-use super::admission::{busy, refusal, too_many};
+use super::admission::refusal;
 use super::body::Body;
 use super::callers::{NO_SLOT, Sender};
 use super::exchange::{Exchange, State};
@@ -23,7 +23,7 @@ use super::session::{STANDALONE, Session, Transport};
 use super::shared::{FIRST_REPLICA, first_of};
 use super::stream::Stream;
 use super::streams::Streams;
-use super::{Connection, Server};
+use super::{Connection, Exhausted, Server, SharedResource};
 
 impl Server {
     /// Returns a machine for a new connection.
@@ -84,7 +84,7 @@ impl Server {
         now: Instant,
     ) -> Result<(), Response> {
         if !self.callers.reserve_session(caller, self.options.limits.sessions_per_caller_max) {
-            return Err(too_many(request, "this client has too many sessions: end some of them"));
+            return Err(SharedResource::Sessions.refusal(Exhausted::Share).to_response(request));
         }
         let has_room = match &self.shard {
             None => self.sessions.len() < self.options.limits.sessions_max,
@@ -96,7 +96,7 @@ impl Server {
             if let Some(shard) = &self.shard {
                 shard.end_session();
             }
-            return Err(busy(request, "the server has too many sessions"));
+            return Err(SharedResource::Sessions.refusal(Exhausted::Total).to_response(request));
         }
         Ok(())
     }
@@ -286,8 +286,10 @@ impl Server {
                 }
                 None
             }
-            Start::Behind(_) if !self.can_replay(key) => return Err(busy(None, MANY_REPLAYS)),
-            Start::Behind(sequence) => Some(sequence),
+            Start::Behind(sequence) => {
+                self.check_replays(key)?;
+                Some(sequence)
+            }
             _ => None,
         };
         let before = self.detach(key, number);
@@ -309,7 +311,8 @@ impl Server {
                 }
             }
         }
-        self.logged_bytes += stream.log.len() - length;
+        let grown = stream.log.len();
+        self.log_changed(key, length, grown);
         self.record_ids(key, number);
         // The previous reader has lost its connection unnoticed; the new one replaces it.
         // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]
@@ -387,6 +390,11 @@ impl Server {
             let hash = session_key.to_number();
             self.sessions.remove_hashed(hash, &|known| known == key.to_number());
             self.note_ended(session_key);
+            let replays = connection.streams.iter().filter(|it| it.replay.is_some()).count();
+            self.replays -= replays;
+            self.callers.end_replays(connection.caller, u32::try_from(replays).unwrap_or(u32::MAX));
+            let logged = connection.streams.iter().map(|stream| stream.log.len()).sum::<usize>();
+            self.log_changed_of(connection.caller, logged, 0);
             self.callers.close_session(connection.caller);
             if let Some(shard) = &self.shard {
                 shard.end_session();
@@ -399,9 +407,6 @@ impl Server {
         for stream in connection.streams.iter().filter(|stream| stream.answers != Tag::NONE) {
             self.forget_answer(key, stream.number, stream.answers);
         }
-        self.logged_bytes -=
-            connection.streams.iter().map(|stream| stream.log.len()).sum::<usize>();
-        self.replays -= connection.streams.iter().filter(|it| it.replay.is_some()).count();
     }
 
     // ------------------------------------------------------------------ HTTP+SSE
@@ -427,7 +432,8 @@ impl Server {
             stream.log.push(Some("endpoint"), None, endpoint.as_bytes());
             // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]
             stream.kind = Some("message");
-            self.logged_bytes += stream.log.len();
+            let after = stream.log.len();
+            self.log_changed(key, 0, after);
         }
         self.make_ready(exchange);
         Ok(ExchangeId(exchange))
@@ -467,8 +473,6 @@ const OF_ANOTHER_NODE: &str = "this node has no such session: messages of HTTP+S
                                of their event stream, to which the load balancer has to send them";
 
 pub(super) const GONE: &str = "the events after this one are no longer available";
-
-pub(super) const MANY_REPLAYS: &str = "too many clients are reading earlier events";
 
 /// The position where the reader of a stream starts.
 #[derive(Clone, Copy)]

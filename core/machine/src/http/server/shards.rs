@@ -89,6 +89,7 @@ pub struct ShardsWithStore;
 struct Counts {
     sessions: usize,
     exchanges: usize,
+    handlers: usize,
     logged_bytes: usize,
     /// Whether a shard with less than its part of the bytes had to drop events.
     is_short: bool,
@@ -105,6 +106,7 @@ pub(super) struct CallerCount {
     pub(super) exchanges: u32,
     pub(super) handlers: u32,
     pub(super) sessions: u32,
+    pub(super) logged: usize,
 }
 
 /// The groups of callers. 16: so that cores rarely need the same one.
@@ -138,6 +140,7 @@ impl Shards {
         let counts = Counts {
             sessions: 0,
             exchanges: 0,
+            handlers: 0,
             logged_bytes: 0,
             is_short: false,
             greediest: alloc::vec![0; count],
@@ -343,6 +346,19 @@ impl Shard {
 
     pub(super) fn end_exchange(&self) {
         self.lock(|counts| counts.exchanges -= 1);
+    }
+
+    /// Returns the number of running handlers of all shards.
+    pub(super) fn handlers(&self) -> usize {
+        self.lock(|counts| counts.handlers)
+    }
+
+    pub(super) fn begin_handler(&self) {
+        self.lock(|counts| counts.handlers += 1);
+    }
+
+    pub(super) fn end_handler(&self) {
+        self.lock(|counts| counts.handlers -= 1);
     }
 
     /// Counts another session. Returns whether there was room for it.

@@ -80,9 +80,12 @@ impl Stream {
         self.resumable.then_some(self.number)
     }
 
-    /// Appends a message.
-    pub(super) fn push(&mut self, message: &[u8]) {
+    /// Appends a message, whose id is given if it is a request.
+    pub(super) fn push(&mut self, message: &[u8], request: Option<i64>) {
         self.log.push(self.kind, self.name(), message);
+        if let Some(id) = request {
+            self.log.note_request(id);
+        }
     }
 
     /// Makes it an event stream, if it is not one yet.
@@ -196,10 +199,11 @@ impl Stream {
         self.log.trim(self.taken, events, bytes);
     }
 
-    /// Drops the oldest events, taken or not, until at most `events` and `bytes` are left.
-    pub(super) fn keep(&mut self, events: usize, bytes: usize) {
+    /// Drops the oldest events, taken or not, until at most `events` and `bytes` are left. The last
+    /// `spared` ones stay.
+    pub(super) fn keep(&mut self, events: usize, bytes: usize, spared: usize) {
         let next = self.log.sequence_at(self.taken);
-        self.log.keep(events, bytes);
+        self.log.keep(events, bytes, spared);
         if self.taken < self.log.start() {
             self.behind.get_or_insert(next);
         }
@@ -207,9 +211,9 @@ impl Stream {
         self.issued = self.issued.max(self.log.start());
     }
 
-    /// Drops the events that no reader has started to take, and returns their text. A reader of
-    /// stored events has to take all of them.
-    pub(super) fn withdraw_unread(&mut self) -> Vec<u8> {
+    /// Drops the events that no reader has started to take, and returns the ids of the requests among
+    /// them. A reader of stored events has to take all of them.
+    pub(super) fn withdraw_unread(&mut self) -> Vec<i64> {
         if self.replay.is_none() { self.log.withdraw_from(self.taken) } else { Vec::new() }
     }
 

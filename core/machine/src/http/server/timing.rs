@@ -111,8 +111,8 @@ impl Server {
         if let Some(stream) = self.stream_mut(connection, number) {
             let before = stream.log.len();
             stream.open();
-            let grown = stream.log.len() - before;
-            self.logged_bytes += grown;
+            let after = stream.log.len();
+            self.log_changed(connection, before, after);
         }
         self.record_ids(connection, number);
         self.make_ready(key);

@@ -109,24 +109,28 @@ impl Server {
     /// is more for it.
     fn trim_and_look(&mut self, key: Key, now: Instant) -> bool {
         let limits = &self.options.limits;
-        let scarce = self.logged_bytes.exceeds(limits.replay_bytes_total_max);
-        let kept =
-            if scarce { (0, 0) } else { (limits.replay_events_max, limits.replay_bytes_max) };
-        let Some(entry) = self.exchanges.get(key) else { return false };
-        let stream = entry
-            .connection
-            .and_then(|key| self.connections.get_mut(key))
-            .and_then(|connection| connection.streams.get_mut(entry.stream));
-        let Some(stream) = stream else { return false };
+        let Some(&Exchange { connection: Some(connection), stream: number, .. }) =
+            self.exchanges.get(key)
+        else {
+            return false;
+        };
+        let Some(Connection { caller, streams, .. }) = self.connections.get_mut(connection) else {
+            return false;
+        };
+        let caller = *caller;
+        let Some(stream) = streams.get_mut(number) else { return false };
         let before = stream.log.len();
-        let (events, bytes) = if stream.resumable { kept } else { (0, 0) };
-        stream.trim(events, bytes);
-        self.logged_bytes -= before - stream.log.len();
-        if stream.replay.is_none() {
-            return stream.ready() > 0;
+        let keeps = stream.resumable
+            && !self.logged_bytes.exceeds(limits.replay_bytes_total_max)
+            && self.callers.logged(caller) <= limits.replay_bytes_per_caller_max;
+        match keeps {
+            true => stream.trim(limits.replay_events_max, limits.replay_bytes_max),
+            false => stream.trim(0, 0),
         }
-        let (Some(connection), number) = (entry.connection, entry.stream) else { return false };
-        self.look_at_replay(connection, number, now)
+        let (after, replays) = (stream.log.len(), stream.replay.is_some());
+        let ready = stream.ready() > 0;
+        self.log_changed_of(caller, before, after);
+        if replays { self.look_at_replay(connection, number, now) } else { ready }
     }
 
     /// Returns whether nothing more will be sent on an exchange.
@@ -250,7 +254,8 @@ impl Server {
         let before = stream.log.len();
         stream.open();
         stream.push_retry(retry);
-        self.logged_bytes += stream.log.len() - before;
+        let after = stream.log.len();
+        self.log_changed(key, before, after);
         self.record_ids(key, number);
         self.rest(reader);
         self.make_ready(reader);

@@ -11,13 +11,11 @@ use crate::http::{ExchangeId, Response};
 use crate::jsonrpc::{ErrorObject, RawJson, write_error};
 use crate::peer::outbox::Channel;
 
-use super::super::admission::busy;
 use super::super::callers::Sender;
 use super::super::exchange::{Exchange, State};
 use super::super::log::EventId;
 use super::super::replay::{Replay, gone};
 use super::super::session::STANDALONE;
-use super::super::sessions::MANY_REPLAYS;
 use super::super::store::{EventPosition, NotStored, StoreAction, StoredEvent};
 use super::super::stream::Stream;
 use super::super::{Connection, Server};
@@ -73,9 +71,7 @@ impl Server {
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
-        if !self.can_replay(key) {
-            return Err(busy(None, MANY_REPLAYS));
-        }
+        self.check_replays(key)?;
         let number = last.stream;
         if self.stream(key, number).is_some() {
             // The previous reader has lost its connection unnoticed.
@@ -104,7 +100,7 @@ impl Server {
         });
         stream.resume_behind(replay);
         connection.streams.insert(stream);
-        self.replays += 1;
+        self.count_replay(key);
         let mut exchange = Exchange::new(Some(key), number, State::Reading);
         exchange.polls = polls;
         let exchange = self.open_exchange(exchange, sender.caller);
@@ -266,7 +262,7 @@ impl Server {
                 self.take_over_standalone(key, number, now);
                 return false;
             }
-            self.replays -= 1;
+            self.end_replays(key, 1);
             if let Some(shared) = self.shared_mut() {
                 shared.forget_stream(key, number);
             }
@@ -321,7 +317,8 @@ impl Server {
         }
         stream.reader = Some(reader);
         stream.behind = None;
-        self.logged_bytes += self.stream(key, STANDALONE).map_or(0, |it| it.log.len()) - length;
+        let grown = self.stream(key, STANDALONE).map_or(0, |it| it.log.len());
+        self.log_changed(key, length, grown);
         if let Some(entry) = self.exchanges.get_mut(reader) {
             entry.stream = own;
             if matches!(entry.state, State::Reading) {

@@ -338,8 +338,8 @@ impl Server {
             stream.opened = false;
             let before = stream.log.len();
             stream.withdraw_unread();
-            let gone = before - stream.log.len();
-            self.logged_bytes -= gone;
+            let after = stream.log.len();
+            self.log_changed(key, before, after);
         }
         if let Some(reader) = reader {
             self.end_exchange(reader, None, now);
