@@ -14,6 +14,7 @@ use crate::protocol::{LoggingLevel, Method};
 
 use super::augmentation::Lasts;
 use super::limits::Limits;
+use super::operation::CallContext;
 use super::outbox::Channel;
 use super::outgoing::ReadNumber;
 #[cfg(feature = "server")]
@@ -145,6 +146,8 @@ pub(super) struct Repeat {
     pub(super) rounds: u32,
     /// The input round that the call waits for.
     pub(super) round: Option<Key>,
+    /// The context of the caller, for an observer of each round.
+    pub(super) context: Option<CallContext>,
 }
 
 /// Parameters that are stored after the request was sent.
@@ -486,7 +489,14 @@ mod tests {
         let mut end = |params: &str| {
             let params = calls.keep_parameters(&RawJson::trusted(params)).unwrap();
             let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
-            let repeat = Repeat { params, meta: None, log_level: None, rounds: 0, round: None };
+            let repeat = Repeat {
+                params,
+                meta: None,
+                log_level: None,
+                rounds: 0,
+                round: None,
+                context: None,
+            };
             calls.get_mut(key).unwrap().repeat = Some(repeat);
             calls.remove(key);
             (calls.spare.len(), calls.spare.capacity())

@@ -266,7 +266,8 @@ impl Connection {
             let sent = params_passed.unwrap_or(&params);
             write_call(&mut self.outbox, channel, id, method, sent, parts)?;
             let meta = options.meta.clone().map(RawJson::into_owned);
-            Some(Repeat { params, meta, log_level: parts.log_level, rounds: 0, round: None })
+            let (log_level, context) = (parts.log_level, options.context.clone());
+            Some(Repeat { params, meta, log_level, rounds: 0, round: None, context })
         } else {
             write_call(&mut self.outbox, channel, id, method, sent, parts)?;
             None
@@ -322,7 +323,8 @@ impl Connection {
         };
         let Self { outbox, observed, .. } = self;
         let revision = parts.fixed.map(|fixed| fixed.revision);
-        let begun = observed.begin_round(key, (id, method), params, own, revision)?;
+        let context = repeat.context.clone();
+        let begun = observed.begin_round(key, (id, method), params, own, revision, context)?;
         let own = begun.meta(own);
         let parts = MetaParts { progress_token, own, log_level: repeat.log_level, ..parts };
         write_call(outbox, call.channel, id, &MethodName::Known(method), params, parts)?;

@@ -52,8 +52,6 @@ struct State {
 struct Sent {
     observation: Option<Arc<dyn Observation>>,
     method: Option<Method>,
-    /// Kept for further rounds.
-    context: Option<CallContext>,
 }
 
 /// A call that has begun and is not written yet.
@@ -307,13 +305,12 @@ impl Observed {
         params: &dyn WriteJson,
         meta: Option<&RawJson<'_>>,
         revision: Option<Revision>,
+        context: Option<CallContext>,
     ) -> Result<Begun, WriteError> {
         let Some(state) = &mut self.0 else { return Ok(Begun::NONE) };
-        let mut context = None;
         if let Some(sent) = state.sent.remove(&call.to_number()) {
             // A listen stream that moves to another channel.
             state.end(sent.observation, OperationOutcome::Done);
-            context = sent.context;
         }
         self.begin_sent(method.as_str(), id, params, meta, revision, context, None)
     }
@@ -349,7 +346,7 @@ impl Observed {
             },
         });
         let meta = observation.as_ref().and_then(|it| with_members(&**it, meta));
-        let sent = Sent { observation, method: Method::parse(method), context };
+        let sent = Sent { observation, method: Method::parse(method) };
         Ok(Begun { sent: Some(sent), meta })
     }
 
@@ -369,18 +366,14 @@ impl Observed {
         outcome: &Result<RawJson<'_>, ErrorObject<'_>>,
     ) {
         let Some(state) = &mut self.0 else { return };
-        let Some(mut sent) = state.sent.remove(&call.to_number()) else { return };
+        let Some(sent) = state.sent.remove(&call.to_number()) else { return };
         let is_tool_call = sent.method == Some(Method::ToolsCall);
-        let Some(observation) = sent.observation.take() else { return };
+        let Some(observation) = sent.observation else { return };
         if sent.method == Some(Method::Initialize)
             && let Ok(result) = outcome
         {
             let named = result.get("protocolVersion");
             state.revision = named.and_then(|named| Revision::parse(&named.to_text()?));
-        }
-        if outcome.as_ref().is_ok_and(requires_input) {
-            // The next round has the same context.
-            state.sent.insert(call.to_number(), sent);
         }
         let (outcome, result) = match outcome {
             Ok(result) if is_tool_call && is_tool_error(result) => {
@@ -488,11 +481,6 @@ impl Drop for State {
 /// Returns whether a result reports the failure of a tool.
 fn is_tool_error(result: &RawJson<'_>) -> bool {
     result.get("isError").is_some_and(|value| value.as_str() == "true")
-}
-
-/// Returns whether a result asks for input.
-fn requires_input(result: &RawJson<'_>) -> bool {
-    result.get("resultType").is_some_and(|kind| kind.as_str() == r#""input_required""#)
 }
 
 /// Returns the members of `own` and those of the observation, as an object; `None` if the

@@ -309,11 +309,14 @@ impl Connection {
                     changed = Some(new.into());
                     None
                 }
+                // The peer waits for it: it goes on as the middleware before this one left it.
+                NotificationAction::Replace(_) | NotificationAction::Drop if is_awaited(method) => {
+                    None
+                }
                 NotificationAction::Replace(_) | NotificationAction::Drop => Some(()),
             }
         });
         match (dropped, changed) {
-            (Some(()), _) if is_awaited(method) => Passed::Unchanged,
             (Some(()), _) => Passed::Dropped,
             (None, Some(params)) => Passed::Changed(ChangedJson(params)),
             (None, None) => Passed::Unchanged,

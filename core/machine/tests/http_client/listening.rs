@@ -1,10 +1,20 @@
 use std::time::Duration;
 
 use mcp_sansio::http::ExchangeFailure;
+#[cfg(feature = "extensions")]
+use mcp_sansio::http::{Client, ClientTransmit, IncomingResponse, Status};
+#[cfg(feature = "extensions")]
+use mcp_sansio::jsonrpc::{ErrorObject, RequestId};
+#[cfg(feature = "extensions")]
+use mcp_sansio::peer::{Event, MessageMiddleware, MiddlewareMessage, RequestAction};
+#[cfg(feature = "extensions")]
+use mcp_sansio::protocol::SubscriptionFilter;
+#[cfg(feature = "extensions")]
+use mcp_sansio::Instant;
 use mcp_sansio::{Revision, Revisions};
 
 use crate::net::{
-    EVENTS, Net, RESUMING, event, event_with_id, http_options, notification, peer_options,
+    EVENTS, JSON, Net, RESUMING, event, event_with_id, http_options, notification, peer_options,
 };
 
 const LATEST: Revision = Revision::V2025_11_25;
@@ -199,4 +209,82 @@ fn a_first_stream_that_has_lost_events_is_reported() {
     assert!(told.starts_with("event stream lost: "), "{told}");
     net.call_echo();
     assert!(net.sent().starts_with("#4 POST tools/call"));
+}
+
+#[test]
+fn the_outcome_of_a_request_for_the_stream_is_that_of_the_last_one() {
+    // Rule: [HCLI-009] [SESS-009].
+    let last = |net: &mut Net, number, status: u16| {
+        let fields: &[(&str, &str)] = if status == 200 { EVENTS } else { &[] };
+        net.answer_head(number, status, fields);
+        let sent = net.sent();
+        (net.told(), sent, net.client.poll_timeout().is_some())
+    };
+    for first in [408, 429, 500, 502, 503, 504] {
+        for second in [200, 400, 401, 403, 404, 405, 410, 501] {
+            let mut once = asking();
+            let expected = last(&mut once, 3, second);
+            let mut twice = asking();
+            twice.answer(3, first, &[], "");
+            let (_, again) = twice.wait_for_request();
+            assert!(again.starts_with("#4 GET"), "{first}: {again}");
+            assert_eq!(last(&mut twice, 4, second), expected, "{first}, then {second}");
+        }
+    }
+}
+
+/// Middleware that lets only the second request of a client open a listen stream.
+#[cfg(feature = "extensions")]
+#[derive(Debug)]
+struct OnlySecond;
+
+#[cfg(feature = "extensions")]
+impl MessageMiddleware for OnlySecond {
+    fn request(&self, message: &MiddlewareMessage<'_>) -> RequestAction {
+        let is_second = message.id() == Some(&RequestId::Number(2));
+        if message.method() == "subscriptions/listen" && !is_second {
+            return RequestAction::Refuse(ErrorObject::internal("no"));
+        }
+        RequestAction::Forward
+    }
+}
+
+// Not recorded, because a replay has no middleware.
+#[cfg(feature = "extensions")]
+#[test]
+fn a_listen_stream_that_middleware_does_not_let_reopen_ends() {
+    // Rule: [HCLI-012].
+    let options =
+        peer_options().message_middleware(std::sync::Arc::new(OnlySecond));
+    let mut now = Instant::ZERO;
+    let mut client = Client::new(options, http_options(), 7, now);
+    let next = |client: &mut Client| match client.poll_transmit() {
+        Some(ClientTransmit::Send(request)) => request.exchange,
+        other => panic!("{other:?}"),
+    };
+    let head = |(name, value): (&str, &str)| {
+        let mut head = IncomingResponse::new(Status::OK);
+        head.field(name, value.as_bytes());
+        head
+    };
+    let exchange = next(&mut client);
+    client.handle_response(exchange, &head(JSON[0]), now);
+    let found = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}}"#;
+    client.handle_body(exchange, found.as_bytes(), now);
+    client.handle_body_end(exchange, now);
+    assert!(matches!(client.poll_event(), Some(Event::Opened(_))));
+    let filter = SubscriptionFilter::new().tools_list_changed(true);
+    let subscription = client.subscribe(&filter, now).unwrap();
+    let exchange = next(&mut client);
+    client.handle_response(exchange, &head(EVENTS[0]), now);
+    let acknowledged = r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}"#;
+    client.handle_body(exchange, event(acknowledged).as_bytes(), now);
+    assert!(matches!(client.poll_event(), Some(Event::Subscribed(_))));
+    client.handle_exchange_failed(exchange, ExchangeFailure::Broken, now);
+    while let Some(due) = client.poll_timeout() {
+        now = due;
+        client.handle_timeout(now);
+    }
+    let Some(Event::Ended(ended)) = client.poll_event() else { panic!("it ends") };
+    assert_eq!((ended.call, ended.outcome.is_err()), (subscription, true));
 }

@@ -308,3 +308,23 @@ fn a_server_that_cannot_be_legacy_is_not_restarted() {
         wire.expect_silence();
     }
 }
+
+#[test]
+fn a_wrong_guess_of_the_era_does_not_narrow_the_revisions_of_the_next_process() {
+    // Rule: [VER-018].
+    let mut wire = client(plain_client().known_era(Era::Legacy));
+    wire.line();
+    wire.send(&error("1", -32601, ""));
+    assert_eq!(wire.message()["method"], "server/discover");
+    wire.send(&result("2", &discovered(r#"["2026-07-28"]"#)));
+    assert_eq!(wire.told(), "opened at 2026-07-28");
+    // The next process is an older version of the server.
+    assert!(wire.machine.suspend());
+    wire.machine.resume(wire.now);
+    assert_eq!(wire.message()["method"], "server/discover");
+    wire.send(&error("3", -32601, ""));
+    expect_initialize(&mut wire, 4, "2025-11-25");
+    wire.send(&result("4", SESSION));
+    wire.expect(INITIALIZED);
+    assert_eq!(wire.told(), "opened at 2025-11-25");
+}

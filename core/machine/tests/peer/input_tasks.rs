@@ -228,8 +228,9 @@ fn a_request_for_a_task_that_is_not_sent_yet_is_withdrawn() {
 fn a_server_waits_no_longer_than_the_time_to_live() {
     // Rule: [TASK-011].
     let late = "the client's task has not ended in time";
-    // The handler's time to live, and a shorter one of the client.
-    for (more, seconds) in [("", 5), (r#","ttl":2500"#, 3)] {
+    // The handler's time to live: that of the client says how long it keeps the task.
+    for ttl in ["null", "0", "1", "2500", "18446744073709551615"] {
+        let (more, seconds) = (&*format!(r#","ttl":{ttl}"#), 5);
         let mut wire = asked(ALL, form(TTL));
         let created = task("working", r#","pollInterval":1000"#);
         create(&mut wire, &created.replace(r#","ttl":null"#, more));
@@ -315,4 +316,52 @@ fn a_response_to_a_request_that_was_not_sent_is_a_violation() {
     }
     wire.advance(Duration::from_secs(1));
     about_task(&mut wire, "tasks/get");
+}
+
+#[test]
+fn a_task_yields_its_result_however_long_the_client_keeps_it() {
+    // Rule: [TASK-013].
+    for ttl in ["null", "0", "1", "18446744073709551615"] {
+        let mut wire = asked(ALL, form(TTL));
+        let completed = task("completed", "").replace(r#""ttl":null"#, &format!(r#""ttl":{ttl}"#));
+        create(&mut wire, &completed);
+        let id = about_task(&mut wire, "tasks/result");
+        wire.advance(Duration::from_millis(10));
+        wire.send(&result(&id, r#"{"action":"cancel"}"#));
+        assert!(answer_of(&mut wire).is_ok(), "{ttl}");
+    }
+}
+
+/// Middleware that refuses status requests.
+#[cfg(feature = "extensions")]
+#[derive(Debug)]
+struct RefusesStatus;
+
+#[cfg(feature = "extensions")]
+impl mcp_sansio::peer::MessageMiddleware for RefusesStatus {
+    fn request(
+        &self,
+        message: &mcp_sansio::peer::MiddlewareMessage<'_>,
+    ) -> mcp_sansio::peer::RequestAction {
+        if message.method() == "tasks/get" {
+            let error = mcp_sansio::jsonrpc::ErrorObject::internal("no");
+            return mcp_sansio::peer::RequestAction::Refuse(error);
+        }
+        mcp_sansio::peer::RequestAction::Forward
+    }
+}
+
+#[cfg(feature = "extensions")]
+#[test]
+fn a_task_whose_status_may_not_be_requested_is_cancelled() {
+    // Rule: [CANC-009].
+    let middleware = std::sync::Arc::new(RefusesStatus);
+    let mut wire = server_at(NOVEMBER, ALL, full_server().message_middleware(middleware));
+    let request = call(&mut wire);
+    let questions = InputRequiredResult::new().input_requests(Map::default().with("q", form(TTL)));
+    wire.machine.require_input(request, &questions, wire.now).unwrap();
+    create(&mut wire, &task("working", ""));
+    wire.advance_to_deadline();
+    about_task(&mut wire, "tasks/cancel");
+    assert!(answer_of(&mut wire).is_err());
 }

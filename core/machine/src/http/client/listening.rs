@@ -22,8 +22,8 @@ pub(super) enum Listening {
     Off,
     /// An exchange opens, resumes or carries the stream.
     On { exchange: ExchangeId, stood: bool },
-    /// The stream waits to be opened again.
-    Waiting,
+    /// The stream waits to be opened again, after it was open if `stood` is set.
+    Waiting { stood: bool },
     /// The server does not offer the stream, and is not asked again.
     NotOffered,
 }
@@ -42,7 +42,7 @@ impl Client {
     }
 
     pub(super) fn listen_with(&mut self, stream: Box<Stream>, now: Instant) {
-        let stood = self.listening == Listening::Waiting;
+        let stood = matches!(self.listening, Listening::Waiting { stood: true });
         let exchange = Exchange::new(Purpose::Listen, Arc::clone(&self.url));
         let exchange = Exchange { stream: Some(stream), ..exchange };
         if let Some(exchange) = self.send(exchange, now) {
@@ -129,7 +129,8 @@ impl Client {
         let Some(mut stream) = stream else { return };
         match self.pause_before(&mut stream, retry_after, now) {
             Some(due) => {
-                self.listening = Listening::Waiting;
+                let stood = matches!(self.listening, Listening::On { stood: true, .. });
+                self.listening = Listening::Waiting { stood };
                 self.exchanges.pauses.push(Pause { due, message: None, stream });
             }
             None => {

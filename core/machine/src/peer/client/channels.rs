@@ -231,12 +231,20 @@ impl Client {
         self.initialize_again(now);
     }
 
-    /// Sends the request of a listen stream again with a new id, if the stream still exists.
+    /// Sends the request of a listen stream again with a new id, if the stream still exists. Returns
+    /// whether it was sent; a stream whose request cannot be sent ends.
     // MCP 2026-07-28 changelog#major-changes [HCLI-012]
     pub(crate) fn listen_again(&mut self, id: i64, now: Instant) -> bool {
         let Some(key) = self.connection.calls.by_id(id) else { return false };
         let listens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Listen);
-        listens && self.send_listen_again(key, now)
+        if !listens {
+            return false;
+        }
+        let sent = self.send_listen_again(key, now);
+        if !sent {
+            self.fail_call(id, Failure::Transport(TransportFailure::NotSent), now);
+        }
+        sent
     }
 
     /// Requests a page of the tools for the binding's own use. Returns whether the request was

@@ -114,7 +114,9 @@ pub struct Client {
     identity: Arc<options::ClientIdentity>,
     revisions: Revisions,
     state: opening::State,
-    /// The server's error for a speculative handshake.
+    /// Whether the server refused a speculative handshake of this opening.
+    is_not_legacy: bool,
+    /// Its error, if it sent one.
     handshake_refused: Option<Box<ErrorObject<'static>>>,
     session: Option<ClientSession>,
     /// Whether the probe was repeated at a revision that the server refused although it listed it.
@@ -200,6 +202,7 @@ impl Client {
             identity,
             revisions,
             state: opening::State::Over,
+            is_not_legacy: false,
             handshake_refused: None,
             session: None,
             insisted: false,

@@ -50,6 +50,7 @@ pub(super) struct Initializing {
 
 impl Client {
     pub(super) fn open(&mut self, known_era: Option<Era>, now: Instant) {
+        self.is_not_legacy = false;
         let modern = self.revisions.intersection(Revisions::MODERN).latest();
         let legacy = self.newest_legacy();
         match (modern, legacy) {
@@ -63,8 +64,17 @@ impl Client {
         }
     }
 
+    /// Returns the revisions that this attempt to open the connection may still use.
+    const fn possible_revisions(&self) -> Revisions {
+        if self.is_not_legacy {
+            self.revisions.intersection(Revisions::MODERN)
+        } else {
+            self.revisions
+        }
+    }
+
     fn newest_legacy(&self) -> Option<Revision> {
-        self.revisions.intersection(Revisions::LEGACY).latest()
+        self.possible_revisions().intersection(Revisions::LEGACY).latest()
     }
 
     /// Opens with the handshake on a new stream, after the probe may have ended the previous one.
@@ -234,7 +244,7 @@ impl Client {
             self.fall_back(now);
             return Ok(None);
         };
-        let common = listed.intersection(self.revisions);
+        let common = listed.intersection(self.possible_revisions());
         let Some(revision) = common.intersection(Revisions::MODERN).latest() else {
             self.choose_legacy(common, &versions, now);
             return Ok(None);
@@ -270,7 +280,8 @@ impl Client {
             self.fail_opening(OpeningFailure::Refused(error.clone().into_owned()));
             return;
         };
-        let common = revisions_in(&listed).unwrap_or(Revisions::NONE).intersection(self.revisions);
+        let common = revisions_in(&listed).unwrap_or(Revisions::NONE);
+        let common = common.intersection(self.possible_revisions());
         match common.intersection(Revisions::MODERN).latest() {
             Some(revision) if revision != asked => self.send_discover(revision, now),
             // Refused without a reason: the next request may reach another server.
@@ -390,7 +401,7 @@ impl Client {
         let common = listed
             .as_ref()
             .and_then(revisions_in)
-            .map_or(Revisions::NONE, |listed| listed.intersection(self.revisions));
+            .map_or(Revisions::NONE, |listed| listed.intersection(self.possible_revisions()));
         let legacy = common.intersection(Revisions::LEGACY).latest();
         let modern = self.revisions.intersection(Revisions::MODERN).latest();
         match (legacy, modern) {
@@ -402,7 +413,7 @@ impl Client {
             // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
             // [VER-018]: the assumption was wrong.
             (_, Some(revision)) if initializing.guessed => {
-                self.revisions = self.revisions.intersection(Revisions::MODERN);
+                self.is_not_legacy = true;
                 self.handshake_refused = Some(Box::new(error.into_owned()));
                 self.send_discover(revision, now);
             }
@@ -451,7 +462,7 @@ impl Client {
         let modern = self.revisions.intersection(Revisions::MODERN);
         match (self.state, modern.latest()) {
             (State::Initializing(Initializing { guessed: true, .. }), Some(revision)) => {
-                self.revisions = modern;
+                self.is_not_legacy = true;
                 self.send_discover(revision, now);
             }
             _ => self.fail_opening(failure),

@@ -189,12 +189,14 @@ impl Server {
             }
             // Removing a call reuses the buffer of parameters that it owns.
             let params = Parameters::Shared(params.into());
-            call.repeat =
-                Some(Repeat { params, meta: None, log_level: None, rounds: 0, round: None });
-        }
-        // MCP 2025-11-25 basic/utilities/tasks#ttl-and-resource-management [TASK-011]
-        if let Some(ttl) = millis(&task, "ttl") {
-            call.timing.hard = call.timing.hard.min(now + ttl);
+            call.repeat = Some(Repeat {
+                params,
+                meta: None,
+                log_level: None,
+                rounds: 0,
+                round: None,
+                context: None,
+            });
         }
         match task.get("status").and_then(|status| status.decode::<TaskStatus>().ok()) {
             None => {
@@ -241,6 +243,8 @@ impl Server {
         let passed = match self.connection.pass_call(id, name.as_str(), &repeat.params, None) {
             Ok(passed) => passed,
             Err(_) => {
+                call.purpose = Purpose::InputTask { round, index };
+                self.drop_task(call, "", now);
                 return self.input_failed(round, index, "a middleware refused to ask for the task");
             }
         };
