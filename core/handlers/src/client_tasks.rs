@@ -29,7 +29,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// would cause a busy loop.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
-/// How long to wait for a result if the server sets no `ttl` for the task.
+/// How long to wait for a result before the status is requested again. The `ttl` of a task says how
+/// long the server keeps it, not how long its result may take.
 const POLL_TIMEOUT: Duration = Duration::from_secs(3600);
 
 impl Client {
@@ -288,10 +289,9 @@ impl ClientTask {
             }
             let task = self.status().await?.detailed.task;
             if poll_interval(&task).is_none() {
-                let patience = task.ttl_ms.map_or(POLL_TIMEOUT, Duration::from_millis);
                 let call = self.client.about_task(Method::TasksResult, &self.name);
                 let call = self.with_fields(call);
-                match call.timeout(patience).timeout_hard(patience).await {
+                match call.timeout(POLL_TIMEOUT).timeout_hard(POLL_TIMEOUT).await {
                     // The task may still be working after its input request was answered.
                     Err(ClientError::Failed(Failure::TimedOut { .. })) => {}
                     result => return result,

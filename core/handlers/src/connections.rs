@@ -57,6 +57,8 @@ struct State {
     edits_max: usize,
     /// The number of edits so far.
     edited: u64,
+    /// Whether an edit that was overtaken several times is being made, so that nothing overtakes it.
+    is_exclusive: bool,
 }
 
 /// The server as its next connection receives it.
@@ -94,6 +96,39 @@ struct Open {
     _made: Vec<PendingEdit>,
 }
 
+impl Open {
+    const NONE: Self = Self { connections: Vec::new(), _closed: Vec::new(), _made: Vec::new() };
+}
+
+/// How often an edit may be overtaken before it prevents that. Threads rarely overtake each other
+/// twice; an edit that makes another one always does.
+const OVERTAKEN_MAX: u32 = 3;
+
+/// The right to make an edit that nothing overtakes, until it is dropped.
+struct Exclusive<'a> {
+    connections: &'a Connections,
+    is_held: bool,
+}
+
+impl Exclusive<'_> {
+    /// Acquires the right, if no other edit has it. Returns whether this one has it.
+    fn hold(&mut self) -> bool {
+        if !self.is_held {
+            let state = &self.connections.0;
+            self.is_held = state.lock(|state| !core::mem::replace(&mut state.is_exclusive, true));
+        }
+        self.is_held
+    }
+}
+
+impl Drop for Exclusive<'_> {
+    fn drop(&mut self) {
+        if self.is_held {
+            self.connections.0.lock(|state| state.is_exclusive = false);
+        }
+    }
+}
+
 impl Connections {
     /// Creates a handle for [`Server::connections`]. Until then, its methods return
     /// [`SendError::Closed`].
@@ -107,6 +142,7 @@ impl Connections {
             edits: VecDeque::new(),
             edits_max: 0,
             edited: 0,
+            is_exclusive: false,
         })))
     }
 
@@ -114,12 +150,15 @@ impl Connections {
     /// of all later ones. Clients are notified.
     ///
     /// `edit` is called for each connection, and first for the later ones: this method returns what
-    /// that call returns. If that call panics, there is no edit.
+    /// that call returns. If that call panics, there is no edit. It is called again if the server has
+    /// changed meanwhile: by another thread, or because `edit` itself makes an edit or opens a
+    /// connection.
     ///
     /// # Errors
     ///
     /// [`SendError::Full`] if a connection has [`Limits::commands_max`] earlier edits to make:
-    /// its driver does not run. [`SendError::Closed`] if no server has this handle. Either way
+    /// its driver does not run; and if another edit is being made that was overtaken too often, such
+    /// as the one that makes this call. [`SendError::Closed`] if no server has this handle. Either way
     /// nothing is changed.
     ///
     /// [`Limits::commands_max`]: mcp_sansio::peer::Limits::commands_max
@@ -131,7 +170,11 @@ impl Connections {
         let next = Arc::clone(&first);
         let edit: Arc<SharedEdit> = Arc::new(move |catalog| drop(next(catalog)));
         let prototype = self.0.lock(|state| state.prototype.upgrade()).ok_or(SendError::Closed)?;
-        loop {
+        let mut exclusive = Exclusive { connections: self, is_held: false };
+        for attempt in 1_u32.. {
+            if attempt > OVERTAKEN_MAX && !exclusive.hold() {
+                return Err(SendError::Full);
+            }
             // The application's code runs outside of the locks.
             let before = prototype.lock(|prototype| prototype.clone());
             let (mut server, mut returned) = (before.server, None);
@@ -145,8 +188,11 @@ impl Connections {
             let noted = self.0.lock(|state| {
                 prototype.lock(|prototype| {
                     if (prototype.edited, prototype.replaced) != (before.edited, before.replaced) {
-                        // Another thread was faster.
+                        // Another edit was faster.
                         return Ok(None);
+                    }
+                    if state.is_exclusive && !exclusive.is_held {
+                        return Err((SendError::Full, Open::NONE));
                     }
                     let open = state.note(&edit)?;
                     Ok(Some((core::mem::replace(prototype, after), open)))
@@ -167,6 +213,7 @@ impl Connections {
             }
             return Ok(returned);
         }
+        Err(SendError::Full)
     }
 
     /// Notifies the subscribers of a resource on all connections that it changed.
@@ -304,10 +351,15 @@ impl Join<ThreadSafe> for Joining {
         let mut built = server.clone();
         // Both locks, so that no edit comes in between.
         let (edits, _removed) = self.connections.0.lock(|state| {
+            if !state.prototype.ptr_eq(&Arc::downgrade(&self.prototype)) {
+                // Another server has the handle by now.
+                return (None, None);
+            }
+            let is_exclusive = state.is_exclusive;
             self.prototype.lock(|prototype| {
                 let edits = (prototype.edited != self.edited_before)
                     .then(|| (prototype.server.clone(), Arc::clone(&prototype.functions)));
-                if edits.is_none() {
+                if edits.is_none() && !is_exclusive {
                     prototype.functions = Arc::clone(&built.handlers);
                     prototype.replaced += 1;
                     // The old one is dropped outside of the locks.
@@ -342,11 +394,13 @@ impl Server {
 impl Server {
     /// Lets `connections` reach all connections of this server and its clones. Register all items
     /// before the first edit: connections have no items that are registered after it.
+    ///
+    /// A handle belongs to one server: if another one had it, its connections are no longer reached.
     #[must_use]
     pub fn connections(mut self, connections: &Connections) -> Self {
         self.joining = None;
         let edits_max = self.options.limits_ref().commands_max;
-        let (prototype, edited_before) = connections.0.lock(|state| {
+        let (prototype, edited_before, _detached) = connections.0.lock(|state| {
             let prototype = Prototype {
                 server: self.clone(),
                 functions: Arc::clone(&self.handlers),
@@ -355,7 +409,9 @@ impl Server {
             };
             let prototype = Arc::new(Mutex::new(prototype));
             (state.prototype, state.edits_max) = (Arc::downgrade(&prototype), edits_max);
-            (prototype, state.edited)
+            // Those of another server. They are dropped outside of the lock.
+            let detached = (core::mem::take(&mut state.open), core::mem::take(&mut state.edits));
+            (prototype, state.edited, detached)
         });
         let connections = connections.clone();
         self.joining = Some(Arc::new(Joining { connections, prototype, edited_before }));

@@ -120,9 +120,11 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
     let name = Some(task.task_id.clone());
     let mut cancel = CancelOnDrop { requests: requests.clone(), name };
     let mut answered = BTreeSet::new();
-    let (mut failed, mut pause) = (0, poll_interval(&task));
+    let mut unsent = InputResponses::new();
+    let (mut failed, mut unsent_failed, mut pause) = (0, 0, poll_interval(&task));
     loop {
-        if !task.status.is_terminal() {
+        // The result of a task that has ended is available at once, unless it was asked for already.
+        if !task.status.is_terminal() || failed > 0 {
             client.sleep(pause).await?;
         }
         pause = poll_interval(&task);
@@ -143,17 +145,29 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
         match task.status {
             TaskStatus::InputRequired => {
                 // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-032]
-                let mut responses = InputResponses::new();
                 for (key, request) in input_requests.iter().flat_map(|all| all.iter()) {
                     // The server may still list a request after it was answered.
                     if !answered.contains(key) {
                         let response = client.ask_host(key, request).await?;
-                        responses.insert(key, InputResponse::Unknown(response));
+                        unsent.insert(key, InputResponse::Unknown(response));
+                        answered.insert(key.to_string());
                     }
                 }
-                if !responses.is_empty() {
-                    answered.extend(responses.iter().map(|(key, _)| key.to_string()));
-                    requests.with_fields(client.update_task(&task.task_id, responses)).await?;
+                if !unsent.is_empty() {
+                    let update = client.update_task(&task.task_id, unsent.clone());
+                    match requests.with_fields(update).await {
+                        Err(ClientError::Failed(failure)) if unsent_failed < FAILED_POLLS_MAX => {
+                            let Some(retry_after) = retry_after(&failure) else {
+                                return Err(ClientError::Failed(failure));
+                            };
+                            unsent_failed += 1;
+                            pause = pause.max(retry_after);
+                        }
+                        sent => {
+                            sent?;
+                            (unsent, unsent_failed) = (InputResponses::new(), 0);
+                        }
+                    }
                 }
             }
             TaskStatus::Completed => {
@@ -185,7 +199,8 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
 fn retry_after(failure: &Failure<'_>) -> Option<Duration> {
     match failure {
         Failure::Refused(error) if error.code == ErrorCode::INTERNAL_ERROR => Some(Duration::ZERO),
-        Failure::Transport(TransportFailure::NotSent | TransportFailure::Broken) => {
+        Failure::TimedOut { .. }
+        | Failure::Transport(TransportFailure::NotSent | TransportFailure::Broken) => {
             Some(Duration::ZERO)
         }
         Failure::Transport(TransportFailure::Status {

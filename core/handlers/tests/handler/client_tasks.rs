@@ -315,3 +315,37 @@ fn a_poll_interval_of_zero_is_raised_to_a_minimum() {
     assert!(pair.poll(result.as_mut()).is_none());
     assert_eq!(asked(&pair, "tasks/get"), 1);
 }
+
+#[test]
+fn a_task_yields_its_result_however_long_the_server_keeps_it() {
+    // Rule: [TASK-013].
+    for ttl in ["null", "0", "1", "9007199254740991"] {
+        let task = format!(
+            r#""taskId":"t1","status":"completed","createdAt":"2025-11-25T10:30:00Z","lastUpdatedAt":"2025-11-25T10:30:00Z","ttl":{ttl}"#
+        );
+        let script = mcp_sansio_test::Script::new()
+            .expect(r#"{"method":"initialize"}"#)
+            .reply(r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"requests":{"tools":{"call":{}}},"cancel":{}}},"serverInfo":{"name":"s","version":"1"}}"#)
+            .expect(r#"{"method":"notifications/initialized"}"#)
+            .expect(r#"{"method":"tools/call"}"#)
+            .reply(&format!(r#"{{"task":{{{task}}}}}"#))
+            .expect(r#"{"method":"tasks/get"}"#)
+            .reply(&format!("{{{task}}}"))
+            .expect(r#"{"method":"tasks/result"}"#)
+            .wait(Duration::from_millis(500))
+            .reply(r#"{"content":[{"type":"text","text":"42"}]}"#);
+        let host =
+            Host::new("h", "1").revisions(mcp_sansio::Revisions::only(Revision::V2025_11_25));
+        let (client, endpoint) = host.connect(42, mcp_sansio::Instant::ZERO);
+        let mut pair = mcp_sansio_test::Pair::new(mcp_sansio_test::Stream::new(script, endpoint));
+        pair.run(client.opened()).unwrap();
+        let mut tool: Tool =
+            serde_json::from_value(json!({ "name": "t", "inputSchema": { "type": "object" } }))
+                .unwrap();
+        let mut execution = ToolExecution::default();
+        execution.task_support = Some(TaskSupport::Optional);
+        tool.execution = Some(execution);
+        let task = pair.run(client.call_tool_as_task(&tool, &json!({}))).unwrap();
+        assert_eq!(text(&pair.run(task.result()).unwrap()), "42", "{ttl}");
+    }
+}

@@ -304,3 +304,45 @@ fn an_item_whose_state_is_missing_is_added_to_no_connection() {
     let result = pair.run(client.call_tool("greet", &NoArguments {})).unwrap();
     assert_eq!(text(&result), "hello");
 }
+
+#[test]
+fn an_edit_that_edits_or_opens_a_connection_ends() {
+    let connections = Connections::new();
+    let server = linked(&connections);
+    let own = connections.clone();
+    let first = connections.edit_catalog(move |catalog| {
+        // Refused once this edit may not be overtaken any more.
+        let _inner = own.edit_catalog(|_| ());
+        add(catalog, "a");
+    });
+    assert_eq!(first, Ok(()));
+    let opened = server.clone();
+    let second = connections.edit_catalog(move |catalog| {
+        drop(opened.endpoint(1));
+        add(catalog, "b");
+    });
+    assert_eq!(second, Ok(()));
+    let endpoint = server.endpoint(2).unwrap();
+    for name in ["a", "b"] {
+        assert!(endpoint.machine().catalog().tool(name).is_some(), "{name}");
+    }
+    // Other edits are possible again.
+    connections.edit_catalog(|catalog| add(catalog, "c")).unwrap();
+}
+
+#[test]
+fn connections_belong_to_the_last_server_that_has_them() {
+    let connections = Connections::new();
+    let first = linked(&connections);
+    let open = first.endpoint(1).unwrap();
+    let second = linked(&connections);
+    connections.edit_catalog(|catalog| add(catalog, "a")).unwrap();
+    let later = first.endpoint(2).unwrap();
+    connections.edit_catalog(|catalog| add(catalog, "b")).unwrap();
+    assert!(later.machine().catalog().tool("a").is_none());
+    drop((open, later));
+    assert_eq!(connections.handles().len(), 0);
+    let endpoint = second.endpoint(3).unwrap();
+    assert!(endpoint.machine().catalog().tool("b").is_some());
+    assert_eq!(connections.handles().len(), 1);
+}

@@ -244,3 +244,58 @@ fn a_dropped_call_that_is_followed_leaves_nothing_behind() {
         check_all_states(Revision::LATEST, layered, true);
     }
 }
+
+#[cfg(feature = "observer")]
+mod contexts {
+    use mcp_sansio::peer::{CallContext, Observation, Operation, OperationEnd, OperationObserver};
+    use mcp_sansio_test::{Pair, Script, Stream};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Watches(Token);
+
+    #[derive(Debug)]
+    struct Seen;
+
+    impl Observation for Seen {
+        fn end(&self, _: &OperationEnd<'_>) {}
+    }
+
+    impl OperationObserver for Watches {
+        fn begin(&self, _: &Operation<'_>) -> Option<Arc<dyn Observation>> {
+            Some(Arc::new(Seen))
+        }
+
+        fn call_context(&self) -> Option<CallContext> {
+            Some(CallContext::new(Arc::clone(&self.0)))
+        }
+    }
+
+    #[test]
+    fn the_context_of_a_call_lives_no_longer_than_the_call() {
+        let results = [
+            (Revision::V2025_11_25, r#"{"content":[]}"#),
+            (Revision::V2025_11_25, r#"{"content":[],"resultType":"input_required"}"#),
+            (Revision::LATEST, r#"{"resultType":"input_required"}"#),
+        ];
+        for (revision, result) in results {
+            let mut script = Script::server(revision);
+            for _ in 0..20 {
+                script = script.expect(r#"{"method":"tools/call"}"#).reply(result);
+            }
+            let contexts = Token::default();
+            let host = Host::new("h", "1")
+                .revisions(mcp_sansio::Revisions::only(revision))
+                .observe_operations(Watches(Arc::clone(&contexts)));
+            let (client, endpoint) = host.connect(42, mcp_sansio::Instant::ZERO);
+            let mut pair = Pair::new(Stream::new(script, endpoint));
+            pair.run(client.opened()).unwrap();
+            for _ in 0..20 {
+                drop(pair.run(client.call_tool("t", &NoArguments {})));
+            }
+            // One is here, one in the observer, and one in a call that is kept for reuse.
+            assert!(Arc::strong_count(&contexts) <= 3, "{result}");
+        }
+    }
+}

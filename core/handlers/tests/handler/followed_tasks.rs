@@ -233,3 +233,31 @@ fn a_task_that_is_gone_ends_the_call_with_the_error_of_the_server() {
     let error = pair.poll(call.as_mut()).expect("it has ended").unwrap_err();
     assert_eq!(error.as_refusal().map(|it| it.code), Some(ErrorCode::INVALID_PARAMS), "{error}");
 }
+
+#[test]
+fn a_status_request_without_an_answer_does_not_end_the_task() {
+    // Rule: [TASK-043].
+    let task = |rest: &str| {
+        format!(
+            r#"{{"taskId":"t1","createdAt":"2026-07-28T00:00:00Z","lastUpdatedAt":"2026-07-28T00:00:00Z","ttlMs":3600000,"pollIntervalMs":1000,{rest}}}"#
+        )
+    };
+    let done = task(
+        r#""resultType":"complete","status":"completed","result":{"content":[{"type":"text","text":"42"}]}"#,
+    );
+    let script = Script::new()
+        .expect(r#"{"method":"server/discover"}"#)
+        .reply(r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},"ttlMs":0,"cacheScope":"private"}"#)
+        .expect(r#"{"method":"tools/call"}"#)
+        .reply(&task(r#""resultType":"task","status":"working""#))
+        .expect(r#"{"method":"tasks/get"}"#)
+        .expect(r#"{"method":"notifications/cancelled"}"#)
+        .expect(r#"{"method":"tasks/get"}"#)
+        .reply(&done);
+    let host = host().revisions(mcp_sansio::Revisions::only(Revision::LATEST)).follow_tasks();
+    let (client, endpoint) = host.connect(42, mcp_sansio::Instant::ZERO);
+    let mut pair = Pair::new(Stream::new(script, endpoint));
+    pair.run(client.opened()).unwrap();
+    let result = pair.run(client.call_tool("t", &NoArguments {})).unwrap();
+    assert_eq!(text(&result), "42");
+}

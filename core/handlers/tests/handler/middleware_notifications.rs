@@ -270,3 +270,35 @@ fn a_notification_of_a_client_passes_the_outermost_first() {
         assert_eq!(taken(&received), [r#"{"length":20}"#, r#"{"length":3}"#], "{revision}");
     }
 }
+
+#[test]
+fn a_cancellation_that_may_not_be_dropped_stays_as_the_middleware_before_left_it() {
+    // Rule: [EXT-034].
+    let is_cancelled =
+        |message: &MiddlewareMessage<'_>| message.method() == "notifications/cancelled";
+    let redact = move |message: &MiddlewareMessage<'_>| {
+        if !is_cancelled(message) {
+            return NotificationAction::Forward;
+        }
+        let mut params: Value = serde_json::from_str(message.params().as_str()).unwrap();
+        params["reason"] = "redacted".into();
+        replaced(&params)
+    };
+    let drop_it = move |message: &MiddlewareMessage<'_>| {
+        if is_cancelled(message) { NotificationAction::Drop } else { NotificationAction::Forward }
+    };
+    let server = Server::new("s", "1").tool("wait", "", async |_: Call<NoArguments>| {
+        std::future::pending::<()>().await;
+    });
+    // What a host sends passes the last one first.
+    let host = Host::new("h", "1")
+        .revisions(Revisions::only(Revision::V2025_11_25))
+        .notification_middleware(drop_it)
+        .notification_middleware(redact);
+    let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
+    let call = pair.start(client.call_tool("wait", &NoArguments {}));
+    drop(call);
+    pair.run_until_idle();
+    assert_eq!(pair.transcript.count("notifications/cancelled"), 1, "{}", pair.transcript);
+    assert_eq!(pair.transcript.count("redacted"), 1, "{}", pair.transcript);
+}
