@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+#[cfg(feature = "extensions")]
+use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeFailure;
 #[cfg(feature = "extensions")]
 use mcp_sansio::http::{Client, ClientTransmit, IncomingResponse, Status};
@@ -9,8 +11,6 @@ use mcp_sansio::jsonrpc::{ErrorObject, RequestId};
 use mcp_sansio::peer::{Event, MessageMiddleware, MiddlewareMessage, RequestAction};
 #[cfg(feature = "extensions")]
 use mcp_sansio::protocol::SubscriptionFilter;
-#[cfg(feature = "extensions")]
-use mcp_sansio::Instant;
 use mcp_sansio::{Revision, Revisions};
 
 use crate::net::{
@@ -254,15 +254,14 @@ impl MessageMiddleware for OnlySecond {
 #[test]
 fn a_listen_stream_that_middleware_does_not_let_reopen_ends() {
     // Rule: [HCLI-012].
-    let options =
-        peer_options().message_middleware(std::sync::Arc::new(OnlySecond));
+    let options = peer_options().message_middleware(std::sync::Arc::new(OnlySecond));
     let mut now = Instant::ZERO;
     let mut client = Client::new(options, http_options(), 7, now);
     let next = |client: &mut Client| match client.poll_transmit() {
         Some(ClientTransmit::Send(request)) => request.exchange,
         other => panic!("{other:?}"),
     };
-    let head = |(name, value): (&str, &str)| {
+    let head = |(name, value): (&'static str, &'static str)| {
         let mut head = IncomingResponse::new(Status::OK);
         head.field(name, value.as_bytes());
         head
