@@ -348,10 +348,9 @@ impl Client {
         let revision = self.revision();
         self.start(Method::PromptsGet, &|out: &mut String| {
             let mut params = GetPromptParams::new(name);
-            if !arguments.is_empty() {
-                params.arguments =
-                    Some(to_shared_json(&AsJson(&AtRevision(&arguments, revision)))?);
-            }
+            // Also if there are none: many servers validate the member as an object that must be
+            // present.
+            params.arguments = Some(to_shared_json(&AsJson(&AtRevision(&arguments, revision)))?);
             AsJson(&AtRevision(&params, revision)).write_json(out)
         })
     }

@@ -9,7 +9,7 @@ use mcp_sansio_handlers::{Client, ClientError, Session};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::commands::{capabilities, server_info, text_of};
+use crate::commands::{capabilities, none_if_unknown, server_info, text_of};
 use crate::failure::Failure;
 use crate::show;
 
@@ -151,7 +151,7 @@ async fn try_resources(client: &Client, summary: &mut Summary) -> Result<(), Fai
     let listed = client.all_resources().await;
     let resources = step(summary, "resources/list", listed)?.unwrap_or_default();
     summary.resources = resources.iter().map(|resource| resource.uri.clone()).collect();
-    let listed = client.all_resource_templates().await;
+    let listed = none_if_unknown(client.all_resource_templates().await);
     let templates = step(summary, "resources/templates/list", listed)?.unwrap_or_default();
     summary.resource_templates =
         templates.into_iter().map(|template| template.uri_template).collect();

@@ -1,17 +1,35 @@
 //! The subcommands.
 
 use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::protocol::{
     Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel, ResourceContents,
     SerializeAt, SubscriptionFilter,
 };
 use mcp_sansio_cli::canned::Seen;
-use mcp_sansio_handlers::{Client, Session};
+use mcp_sansio_handlers::{Client, ClientError, Session};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::options::{Command, Options};
 use crate::{check, say, show, skills};
+
+/// Returns no items if the server does not know the method of a list.
+///
+/// `resources/templates/list` has no capability of its own: servers that declare `resources` and
+/// have no templates often do not implement it.
+pub(crate) fn none_if_unknown<T>(
+    listed: Result<Vec<T>, ClientError>,
+) -> Result<Vec<T>, ClientError> {
+    match listed {
+        Err(ClientError::Failed(mcp_sansio::peer::Failure::Refused(error)))
+            if error.code == ErrorCode::METHOD_NOT_FOUND =>
+        {
+            Ok(Vec::new())
+        }
+        listed => listed,
+    }
+}
 
 pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Result<(), Failure> {
     let session = client.opened().await?;
@@ -30,7 +48,7 @@ pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Resu
         Command::Resources => {
             let resources = client.all_resources().await?;
             output.list(&resources, |resource| titled(&resource.uri, Some(&resource.name)))?;
-            let templates = client.all_resource_templates().await?;
+            let templates = none_if_unknown(client.all_resource_templates().await)?;
             output.list(&templates, |template| {
                 titled(&template.uri_template, Some(&template.name))
             })?;

@@ -51,7 +51,7 @@ pub enum ConnectError<C> {
     },
     /// The server requires authorization or refuses the given one, and the host has no
     /// `Authorization`.
-    #[error("the server at {url} requires authorization (HTTP status {status})")]
+    #[error("the server at {url} requires authorization (HTTP status {status}){}", DisplayBody(.body.as_deref()))]
     Unauthorized {
         /// The URL of the server.
         url: String,
@@ -59,14 +59,18 @@ pub enum ConnectError<C> {
         status: u16,
         /// The value of `WWW-Authenticate`, which says how to obtain authorization.
         challenge: Option<String>,
+        /// The start of the body, which may give the reason: see [`TransportFailure::excerpt`].
+        body: Option<String>,
     },
     /// The URL leads to an HTTP server, but not to an MCP endpoint.
-    #[error("no MCP server at {url}: HTTP status {status}; is the path of the URL right?")]
+    #[error("no MCP server at {url}: HTTP status {status}{}; is the path of the URL right?", DisplayBody(.body.as_deref()))]
     NotFound {
         /// The URL of the server.
         url: String,
         /// 404, 405 or 410.
         status: u16,
+        /// The start of the body, which may give the reason: see [`TransportFailure::excerpt`].
+        body: Option<String>,
     },
     /// The peers could not agree on a connection.
     #[error("no connection to the server at {url}: {}{}", DisplayReason(.reason), DisplayCause(.cause.as_ref()))]
@@ -96,15 +100,19 @@ impl<C> ConnectError<C> {
         match (failure, last_failure) {
             (OpeningFailure::Transport(NotSent), Some(cause)) => Self::Unreachable { url, cause },
             (OpeningFailure::TimedOut, _) => Self::Silent { url },
-            (OpeningFailure::Transport(Unauthorized { status, challenge }), _) => {
-                Self::Unauthorized { url, status: *status, challenge: challenge.clone() }
+            (OpeningFailure::Transport(Unauthorized { status, challenge, body }), _) => {
+                let (challenge, body) = (challenge.clone(), body.clone());
+                Self::Unauthorized { url, status: *status, challenge, body }
             }
             (OpeningFailure::Transport(AuthorizationFailed { reason }), _) => {
                 Self::AuthorizationFailed { url, reason: reason.clone() }
             }
-            (OpeningFailure::Transport(Status { status: status @ (404 | 405 | 410), .. }), _) => {
-                Self::NotFound { url, status: *status }
-            }
+            (
+                OpeningFailure::Transport(Status {
+                    status: status @ (404 | 405 | 410), body, ..
+                }),
+                _,
+            ) => Self::NotFound { url, status: *status, body: body.clone() },
             (_, cause) => Self::Refused { url, reason, cause },
         }
     }
@@ -120,6 +128,15 @@ impl fmt::Display for DisplayReason<'_> {
             CloseReason::OpeningFailed(failure) => failure.fmt(f),
             reason => reason.fmt(f),
         }
+    }
+}
+
+/// Displays the start of a body, if any.
+struct DisplayBody<'a>(Option<&'a str>);
+
+impl fmt::Display for DisplayBody<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |body| write!(f, ": {body}"))
     }
 }
 

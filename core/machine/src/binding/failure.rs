@@ -38,7 +38,7 @@ pub enum TransportFailure {
     #[error("the server ended the session")]
     SessionLost,
     /// The server refused with an HTTP status and without a JSON-RPC error for this request.
-    #[error("the server refused with HTTP status {status}")]
+    #[error("the server refused with HTTP status {status}{}", After(body.as_deref()))]
     Status {
         /// The status code.
         status: u16,
@@ -46,14 +46,18 @@ pub enum TransportFailure {
         retry_after: Option<Duration>,
         /// The JSON-RPC error in the body, if the body is one without an id.
         error: Option<ErrorObject<'static>>,
+        /// The start of the body, if it is text: see [`excerpt`](Self::excerpt).
+        body: Option<String>,
     },
     /// The server requires authorization, or denies access to the authorized client.
-    #[error("the server refused the authorization, with HTTP status {status}{}", After(challenge.as_deref()))]
+    #[error("the server refused the authorization, with HTTP status {status}{}{}", After(challenge.as_deref()), After(body.as_deref()))]
     Unauthorized {
         /// 401 or 403.
         status: u16,
         /// The value of `WWW-Authenticate`.
         challenge: Option<String>,
+        /// The start of the body, if it is text: see [`excerpt`](Self::excerpt).
+        body: Option<String>,
     },
     /// The server requires authorization, and the client's authorization flow failed.
     #[error("the authorization failed: {reason}")]
@@ -99,10 +103,78 @@ impl fmt::Display for After<'_> {
     }
 }
 
+impl TransportFailure {
+    /// The maximum length of an [`excerpt`](Self::excerpt), in bytes. 512: a sentence or a small
+    /// JSON object with the reason, and little of a page of HTML.
+    pub const EXCERPT_MAX: usize = 512;
+
+    /// Returns the start of a response body, for an error message: at most
+    /// [`EXCERPT_MAX`](Self::EXCERPT_MAX) bytes, on one line, with control and bidirectional
+    /// formatting characters escaped. `None` if the body is empty or not UTF-8.
+    #[must_use]
+    pub fn excerpt(body: &[u8]) -> Option<String> {
+        let text = core::str::from_utf8(body).ok()?.trim_start_matches('\u{feff}');
+        let mut excerpt = String::new();
+        for word in text.split_whitespace() {
+            for (at, char) in word.char_indices() {
+                let space = at == 0 && !excerpt.is_empty();
+                let escaped = char.is_control() || is_formatting(char);
+                // An escape has at most ten bytes.
+                let length = if escaped { 10 } else { char.len_utf8() };
+                if excerpt.len() + length + usize::from(space) + ELLIPSIS.len() > Self::EXCERPT_MAX
+                {
+                    excerpt.push_str(ELLIPSIS);
+                    return Some(excerpt);
+                }
+                if space {
+                    excerpt.push(' ');
+                }
+                if escaped {
+                    excerpt.extend(char.escape_default());
+                } else {
+                    excerpt.push(char);
+                }
+            }
+        }
+        (!excerpt.is_empty()).then_some(excerpt)
+    }
+}
+
+const ELLIPSIS: &str = "...";
+
+/// Returns whether the character changes the direction of the text around it or is invisible.
+const fn is_formatting(char: char) -> bool {
+    matches!(char, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
 #[cfg(feature = "http")]
 impl TransportFailure {
     /// Returns whether the failure concerns authorization only.
     pub(crate) const fn is_authorization_failure(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::AuthorizationFailed { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_short_and_safe_to_print() {
+        let excerpt = |body: &str| TransportFailure::excerpt(body.as_bytes());
+        assert_eq!(excerpt(" a\r\n\tb  c "), Some("a b c".into()));
+        assert_eq!(excerpt("\u{feff}{\"error\":\"no\"}"), Some("{\"error\":\"no\"}".into()));
+        assert_eq!(
+            excerpt("\u{1b}]52;\u{7}\u{9b}\u{202e}é"),
+            Some("\\u{1b}]52;\\u{7}\\u{9b}\\u{202e}é".into())
+        );
+        for body in ["x".repeat(10_000), "é ".repeat(10_000), "\u{1}".repeat(10_000)] {
+            let text = excerpt(&body).expect("text");
+            assert!(text.len() <= TransportFailure::EXCERPT_MAX && text.ends_with("..."), "{text}");
+        }
+        assert_eq!(excerpt(&"x".repeat(509)).map(|text| text.len()), Some(509));
+        assert_eq!(excerpt(" \n"), None);
+        assert_eq!(TransportFailure::excerpt(&[0x1f, 0x8b, 0xff]), None);
     }
 }

@@ -66,7 +66,7 @@ impl Catalog {
     ) -> Result<Page<'c>, ErrorObject<'static>> {
         let kind = ItemKind::listed_by(method)
             .ok_or_else(|| ErrorObject::method_not_found(method.as_str()))?;
-        let after = match params.get("cursor").filter(|cursor| *cursor != RawJson::NULL) {
+        let after = match params.get_present("cursor") {
             None => None,
             // MCP 2026-07-28 server/utilities/pagination#error-handling [PAGE-007]
             Some(cursor) => Some(

@@ -19,6 +19,7 @@ pub struct RequestHead<'a> {
     pub(crate) accept: FieldLines<'a>,
     pub(crate) content_type: Option<&'a [u8]>,
     pub(crate) content_length: Option<&'a [u8]>,
+    pub(crate) content_encoding: Option<&'a [u8]>,
     pub(crate) session_id: Option<&'a [u8]>,
     pub(crate) protocol_version: Option<&'a [u8]>,
     pub(crate) mcp_method: Option<&'a [u8]>,
@@ -159,6 +160,7 @@ impl<'a> RequestHead<'a> {
             accept: FieldLines::default(),
             content_type: None,
             content_length: None,
+            content_encoding: None,
             session_id: None,
             protocol_version: None,
             mcp_method: None,
@@ -221,6 +223,7 @@ impl<'a> RequestHead<'a> {
             13 if is("authorization") => return self.authorization.0.push(value),
             13 if is("last-event-id") => (&mut self.last_event_id, "Last-Event-ID"),
             14 if is("content-length") => (&mut self.content_length, "Content-Length"),
+            16 if is("content-encoding") => (&mut self.content_encoding, "Content-Encoding"),
             // MCP 2025-11-25 basic/transports#session-management [SESS-015]
             14 if is("mcp-session-id") => (&mut self.session_id, "Mcp-Session-Id"),
             20 if is("mcp-protocol-version") => {

@@ -23,6 +23,9 @@ pub(crate) struct Accepted {
 impl Media {
     /// Parses the value of `Content-Type`. JSON in a charset other than UTF-8 is [`Media::Other`];
     /// an event stream is UTF-8 regardless of its charset. Linear.
+    ///
+    /// Intermediaries join repeated fields: several values count if all mean the same type (RFC
+    /// 9110, section 5.3).
     pub(crate) fn from_content_type(content_type: &[u8]) -> Self {
         // Fast path for the usual values.
         match content_type {
@@ -30,7 +33,13 @@ impl Media {
             b"text/event-stream" => return Self::EventStream,
             _ => {}
         }
-        let mut parts = split(content_type, b';');
+        let mut values = split(content_type, b',').map(Self::from_single);
+        let first = values.next().unwrap_or(Self::Other);
+        if values.all(|other| other == first) { first } else { Self::Other }
+    }
+
+    fn from_single(value: &[u8]) -> Self {
+        let mut parts = split(value, b';');
         let name = trim(parts.next().unwrap_or_default());
         if name.eq_ignore_ascii_case(b"text/event-stream") {
             return Self::EventStream;
@@ -226,6 +235,8 @@ mod tests {
             "application/json; Charset=\"UTF-8\"",
             "application/json;charset=utf8;",
             "application/json; profile=\"a;charset=latin1\"",
+            "application/json, application/json",
+            "application/json;charset=utf-8,Application/JSON; a=\",\"",
         ] {
             assert!(is_json(value.as_bytes()), "{value}");
         }
@@ -237,6 +248,9 @@ mod tests {
             "application/json-rpc",
             "application/vnd.api+json",
             "application/json, text/plain",
+            "text/plain, application/json",
+            "application/json,",
+            "application/json, application/json;charset=latin1",
             "text/plain; application/json",
             "application/json;charset=iso-8859-1",
             "application/json;charset=utf-16",

@@ -15,6 +15,7 @@ use serde::de::{
 };
 use serde_json::Number;
 
+use super::integer::Integer;
 use super::json_error::JsonError as Error;
 use super::scan::{Scanner, Written};
 use super::serializer::RAW_VALUE;
@@ -60,7 +61,7 @@ impl<'de> Deserializer<'_, 'de> {
 
     fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let text = self.skip();
-        match Integer::read(text) {
+        match Integer::read(text).or_else(|| Integer::read_any_spelling(text)) {
             Some(integer) => integer.visit(visitor),
             None => Err(unexpected(text, &visitor)),
         }
@@ -71,6 +72,20 @@ impl<'de> Deserializer<'_, 'de> {
             return Err(self.unexpected(&visitor));
         }
         visit_number(self.skip(), visitor)
+    }
+
+    /// Reads a number for a type that takes any kind. One with a fraction of zero is an integer,
+    /// because serde buffers values for flattened and untagged types, whose integers do not take
+    /// floats.
+    fn number<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if !matches!(self.scanner.peek(), Some(b'-' | b'0'..=b'9')) {
+            return Err(self.unexpected(&visitor));
+        }
+        let text = self.skip();
+        match Integer::read(text).or_else(|| unrounded(text)) {
+            Some(integer) => integer.visit(visitor),
+            None => visitor.visit_f64(float(text)?),
+        }
     }
 
     /// Enters an array or an object, whose first byte is next.
@@ -93,6 +108,13 @@ impl<'de> Deserializer<'_, 'de> {
         let value = visitor.visit_map(Elements(within.again()))?;
         within.leave(b'}')?;
         Ok(value)
+    }
+
+    /// Reads an empty array as an empty object, for languages with one type for lists and maps.
+    fn empty_object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.skip();
+        let mut empty = Scanner::new("");
+        visitor.visit_map(Elements(Deserializer { scanner: &mut empty, depth: 0 }))
     }
 
     const fn again(&mut self) -> Deserializer<'_, 'de> {
@@ -131,31 +153,7 @@ fn unexpected(text: &str, expected: &dyn Expected) -> Error {
     Error::invalid_type(found, expected)
 }
 
-/// An integer of at most 64 bits.
-enum Integer {
-    Positive(u64),
-    Negative(i64),
-}
-
 impl Integer {
-    /// Returns `None` if the text is not such an integer.
-    fn read(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        if digits.is_empty() {
-            return None;
-        }
-        let mut number = 0_u64;
-        for byte in digits.bytes() {
-            let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-            number = number.checked_mul(10)?.checked_add(digit)?;
-        }
-        if digits.len() == text.len() {
-            return Some(Self::Positive(number));
-        }
-        // Zero is negative only as a float.
-        0_i64.checked_sub_unsigned(number).filter(|number| *number != 0).map(Self::Negative)
-    }
-
     fn visit<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self {
             Self::Positive(number) => visitor.visit_u64(number),
@@ -170,6 +168,13 @@ fn visit_number<'de, V: Visitor<'de>>(text: &str, visitor: V) -> Result<V::Value
         Some(integer) => integer.visit(visitor),
         None => visitor.visit_f64(float(text)?),
     }
+}
+
+/// Reads an integer in an unusual spelling, except for a negative zero, which only a float can be.
+#[cold]
+fn unrounded(text: &str) -> Option<Integer> {
+    let integer = Integer::read_any_spelling(text)?;
+    (integer != Integer::Positive(0) || !text.starts_with('-')).then_some(integer)
 }
 
 /// Parses a number with a fraction or an exponent, or one that is too large for an integer.
@@ -249,7 +254,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
             Some(b'"') => self.deserialize_str(visitor),
             Some(b'n') => self.deserialize_unit(visitor),
             Some(b't' | b'f') => self.deserialize_bool(visitor),
-            _ => self.float(visitor),
+            _ => self.number(visitor),
         }
     }
 
@@ -337,6 +342,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.scanner.peek() {
             Some(b'{') => self.object(visitor),
+            Some(b'[') if self.scanner.is_empty_array() => self.empty_object(visitor),
             _ => Err(self.unexpected(&visitor)),
         }
     }
@@ -349,6 +355,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     ) -> Result<V::Value, Error> {
         match self.scanner.peek() {
             Some(b'{') => self.object(visitor),
+            Some(b'[') if self.scanner.is_empty_array() => self.empty_object(visitor),
             Some(b'[') => self.sequence(visitor),
             _ => Err(self.unexpected(&visitor)),
         }

@@ -2,12 +2,14 @@ use alloc::borrow::Cow;
 
 use super::error::ErrorObject;
 use super::id::RequestId;
+use super::integer::Integer;
 use super::malformed::{Malformed, Reason, Shape};
 use super::member_index::MemberIndex;
 use super::message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 use super::raw::RawJson;
 use super::scan::{ScanError, Scanner};
 use super::text::{resolve_key, unquote};
+use super::unreadable::unreadable;
 use super::{ErrorCode, scan};
 
 /// The limits of [`parse`].
@@ -72,7 +74,7 @@ pub(crate) fn parse_noting<'a>(
     // MCP 2026-07-28 basic/transports/index#messages [RPC-014]: messages are encoded as UTF-8.
     match core::str::from_utf8(bytes) {
         Ok(text) => parse_text_noting::<false>(text, limits, known, index),
-        Err(error) => Err(Reason::NotUtf8 { at: error.valid_up_to() }.into()),
+        Err(error) => Err(not_utf8(bytes, error)),
     }
 }
 
@@ -87,7 +89,7 @@ pub(crate) fn parse_noting_result<'a>(
     // MCP 2026-07-28 basic/transports/index#messages [RPC-014]: messages are encoded as UTF-8.
     match core::str::from_utf8(bytes) {
         Ok(text) => parse_text_noting::<true>(text, limits, unless, Some(index)),
-        Err(error) => Err(Reason::NotUtf8 { at: error.valid_up_to() }.into()),
+        Err(error) => Err(not_utf8(bytes, error)),
     }
 }
 
@@ -106,11 +108,17 @@ fn parse_text_noting<'a, const RESULT: bool>(
             envelope
                 .fill::<RESULT>(&mut scanner, depth, start, index)
                 .and_then(|()| scanner.end())
-                .map_err(|error| envelope.unscannable(error, scanner.at(), depth))?;
+                .map_err(|error| unreadable(text.as_bytes(), reason(error, scanner.at(), depth)))?;
             envelope.message(limits.id_length).map(Frame::Single)
         }
         Some(b'[') => Batch::new(scanner, limits, depth).map(Frame::Batch),
         _ => {
+            // RFC 8259, section 8.1: a byte-order mark may be ignored.
+            if let Some(text) = text.strip_prefix(BYTE_ORDER_MARK)
+                && text.trim_ascii_start().starts_with(['{', '['])
+            {
+                return parse_text_noting::<RESULT>(text, limits, start, index);
+            }
             let scanned = scanner.value(depth).and_then(|()| scanner.end());
             Err(match scanned {
                 Ok(()) => Reason::NotAnObject,
@@ -119,6 +127,14 @@ fn parse_text_noting<'a, const RESULT: bool>(
             .into())
         }
     }
+}
+
+/// What some editors and languages write at the start of UTF-8 text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+#[cold]
+fn not_utf8(bytes: &[u8], error: core::str::Utf8Error) -> Malformed {
+    unreadable(bytes, Reason::NotUtf8 { at: error.valid_up_to() })
 }
 
 /// The messages of a batch in order. The array is valid JSON within the limits; a malformed element
@@ -174,9 +190,9 @@ impl<'a> Iterator for Batch<'a> {
             Some(b'{') => {
                 match envelope.fill::<false>(&mut self.scanner, ParseLimits::DEPTH_MAX, "", None) {
                     Ok(()) => envelope.message(self.id_length_max),
+                    // The array was scanned before.
                     Err(error) => {
-                        let at = self.scanner.at();
-                        Err(envelope.unscannable(error, at, ParseLimits::DEPTH_MAX))
+                        Err(reason(error, self.scanner.at(), ParseLimits::DEPTH_MAX).into())
                     }
                 }
             }
@@ -340,13 +356,28 @@ impl<'a> Envelope<'a> {
         }
         match (self.method, self.result, self.error) {
             (Some(method), None, None) => self.call(method, id_length_max),
-            (Some(_), ..) => Err(Reason::MethodAndOutcome),
-            // MCP 2025-06-18 basic/index#responses [RPC-007]: exactly one of `result` or `error`.
-            (None, Some(_), Some(_)) => Err(Reason::ResultAndError),
             (None, Some(result), None) => self.answer(result, id_length_max),
             (None, None, Some(error)) => self.refusal(error, id_length_max),
             (None, None, None) => Err(Reason::Purposeless),
+            _ => match self.without_null() {
+                Some(envelope) => envelope.interpret(id_length_max),
+                None if self.method.is_some() => Err(Reason::MethodAndOutcome),
+                // MCP 2025-06-18 basic/index#responses [RPC-007]: exactly one of `result` or
+                // `error`.
+                None => Err(Reason::ResultAndError),
+            },
         }
+    }
+
+    /// Drops one of several members that exclude each other if it is `null`, which counts as
+    /// absent: peers in the style of JSON-RPC 1.0 write `"error":null` beside a result.
+    #[cold]
+    fn without_null(&self) -> Option<Self> {
+        let mut rest = Self { repeats: Repeats::default(), ..*self };
+        let members = [&mut rest.error, &mut rest.result, &mut rest.method];
+        let null = members.into_iter().find(|member| **member == Some("null"))?;
+        *null = None;
+        Some(rest)
     }
 
     fn call(&self, method: &'a str, id_length_max: usize) -> Result<Message<'a>, Reason> {
@@ -355,9 +386,10 @@ impl<'a> Envelope<'a> {
         // null id makes the message a request, and [RPC-003] such an id is refused.
         let id = self.id.map(|id| read_id(id, id_length_max)).transpose()?;
         let method = unquote(method).ok_or(Reason::MethodNotString)?;
-        // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object.
+        // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object. `null` counts
+        // as absent, as in every optional member.
         let params = match self.params {
-            None => None,
+            None | Some("null") => None,
             Some(params) if params.starts_with('{') => Some(RawJson::trusted(params)),
             Some(_) => return Err(Reason::ParamsNotObject),
         };
@@ -388,23 +420,6 @@ impl<'a> Envelope<'a> {
         Ok(Message::Response(ResponseMessage { id, outcome }))
     }
 
-    /// Returns the error for a message whose scan failed.
-    fn unscannable(&self, error: ScanError, at: usize, depth: usize) -> Malformed {
-        let reason = reason(error, at, depth);
-        // Text that is not JSON reveals nothing. Text that is nested too deeply was valid up to
-        // that point.
-        if error != ScanError::TooDeep {
-            return reason.into();
-        }
-        let id = self.safe_id();
-        // The rest of the message is unknown, so a message without `id` is not yet a notification.
-        let shape = match self.shape() {
-            Shape::Notification => Shape::Unknown,
-            shape => shape,
-        };
-        Malformed { reason, id, shape }
-    }
-
     /// Returns the id for the error response, whatever its length, because the sender can only
     /// match the response by it. Returns `None` if two different ids were given.
     // MCP 2025-11-25 basic/index#error-responses [RPC-009]: the id is omitted only if it cannot be
@@ -416,8 +431,10 @@ impl<'a> Envelope<'a> {
     }
 
     fn shape(&self) -> Shape {
-        match (self.method, self.id) {
-            (None, _) if self.result.is_some() || self.error.is_some() => Shape::Response,
+        let has_outcome = self.result.is_some() || self.error.is_some();
+        let method = self.method.filter(|method| !has_outcome || *method != "null");
+        match (method, self.id) {
+            (None, _) if has_outcome => Shape::Response,
             (None, _) => Shape::Unknown,
             (Some(_), Some(_)) => Shape::Request,
             // JSON-RPC 2.0 answers `{"method": 1}` and `{"foo": "boo"}`: these are not malformed
@@ -449,9 +466,12 @@ pub(super) fn read_id(text: &str, length_max: usize) -> Result<RequestId, Reason
         [b'"', ..] => unquote(text).map(|id| RequestId::from(&*id)).ok_or(Reason::IdWrongType),
         [b'-' | b'0'..=b'9', ..] => match read_integer(text) {
             Some(number) => Ok(RequestId::Number(number)),
-            // `1.0` and `1e3` are integers mathematically. But a response must repeat the id, and a
-            // peer that compares text would not recognize it.
-            None if text.contains(['.', 'e', 'E']) => Err(Reason::IdFractional),
+            // A response repeats the value of the id: a peer that writes 3 as `3.0` has one number
+            // type, so it reads `3` as the same.
+            None if text.contains(['.', 'e', 'E']) => match read_number(text) {
+                Some(number) => Ok(RequestId::Number(number)),
+                None => Err(Reason::IdFractional),
+            },
             None => Err(Reason::IdOutOfRange),
         },
         // MCP 2026-07-28 basic/index#requests [RPC-003]: an id is never null.
@@ -484,6 +504,15 @@ fn read_integer(text: &str) -> Option<i64> {
     }
 }
 
+/// Returns the integer of at most 64 bits that a JSON number is, in any spelling.
+#[cold]
+fn read_number(text: &str) -> Option<i64> {
+    match Integer::read_any_spelling(text)? {
+        Integer::Positive(number) => number.try_into().ok(),
+        Integer::Negative(number) => Some(number),
+    }
+}
+
 // MCP 2026-07-28 basic/index#error-responses [RPC-008]: an integer `code` and a string `message`;
 // `data` is optional and may be any JSON type.
 fn read_error(text: &str) -> Option<ErrorObject<'_>> {
@@ -509,7 +538,7 @@ fn read_error(text: &str) -> Option<ErrorObject<'_>> {
         scanner.eat(b',');
     }
     Some(ErrorObject {
-        code: ErrorCode(code.and_then(read_integer)?),
+        code: ErrorCode(code.and_then(|code| read_integer(code).or_else(|| read_number(code)))?),
         message: unquote(message?)?,
         data: data.map(RawJson::trusted),
     })

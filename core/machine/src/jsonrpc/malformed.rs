@@ -1,4 +1,5 @@
 use alloc::string::ToString;
+use core::fmt;
 
 use super::code::ErrorCode;
 use super::error::ErrorObject;
@@ -74,96 +75,122 @@ impl From<Reason> for Malformed {
 }
 
 /// Why a frame is not a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
     /// The bytes are not UTF-8.
     // MCP 2026-07-28 basic/transports/index#messages [RPC-014]
-    #[error("not UTF-8 at byte {at}")]
     NotUtf8 {
         /// Offset of the first invalid byte.
         at: usize,
     },
     /// The text is not one JSON value.
-    #[error("not JSON at byte {at}")]
     NotJson {
         /// Offset of the first invalid byte, or the length if the text ends early.
         at: usize,
     },
     /// Arrays and objects are nested too deeply.
-    #[error("nested deeper than {limit} levels")]
     TooDeep {
         /// The maximum accepted depth.
         limit: usize,
     },
     /// The message is JSON, but not an object.
-    #[error("a message is an object")]
     NotAnObject,
     /// The `jsonrpc` member is missing.
-    #[error("`jsonrpc` is missing")]
     JsonrpcMissing,
     /// `jsonrpc` is not `"2.0"`.
-    #[error("`jsonrpc` is not \"2.0\"")]
     JsonrpcWrong,
     /// A member of the envelope occurs twice; receivers would disagree on which one counts.
-    #[error("`{0}` occurs twice")]
     DuplicateMember(&'static str),
     /// The message has no `method`, `result` or `error`.
-    #[error("neither `method` nor `result` nor `error`")]
     Purposeless,
     /// The message has both a `method` and a `result` or `error`.
-    #[error("both `method` and an outcome")]
     MethodAndOutcome,
     /// `method` is not a string.
-    #[error("`method` is not a string")]
     MethodNotString,
     /// `params` is not an object.
-    #[error("`params` is not an object")]
     ParamsNotObject,
     /// A result has no `id`, so it matches no request.
-    #[error("`id` is missing")]
     IdMissing,
     /// `id` is `null`.
-    #[error("`id` is null")]
     IdNull,
     /// `id` is a number written with a fraction or an exponent.
-    #[error("`id` is not an integer")]
     IdFractional,
     /// `id` is an integer of more than 64 bits.
-    #[error("`id` is out of range: integers have 64 bits")]
     IdOutOfRange,
     /// `id` is a string longer than the limit.
-    #[error("`id` is longer than {limit} bytes")]
     IdTooLong {
         /// The maximum accepted length, in bytes.
         limit: usize,
     },
     /// `id` is neither a string nor a number.
-    #[error("`id` is neither a string nor an integer")]
     IdWrongType,
     /// The message has both a `result` and an `error`.
-    #[error("both `result` and `error`")]
     ResultAndError,
     /// `result` is not an object.
-    #[error("`result` is not an object")]
     ResultNotObject,
     /// `error` is not an object with an integer `code` and a string `message`.
-    #[error("`error` has no integer `code` with a string `message`")]
     ErrorMalformed,
     /// The array has no elements.
-    #[error("the batch is empty")]
     BatchEmpty,
     /// The array has more elements than the limit.
-    #[error("the batch has more than {limit} messages")]
     BatchTooLong {
         /// The maximum accepted number.
         limit: usize,
     },
     /// Arrays are not accepted: the limit is zero.
     // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
-    #[error("batches are not accepted")]
     BatchRefused,
     /// An element of a batch is an array.
-    #[error("a batch inside a batch")]
     BatchNested,
 }
+
+impl Reason {
+    /// Returns the defect without its place and its limit.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotUtf8 { .. } => "not UTF-8",
+            Self::NotJson { .. } => "not JSON",
+            Self::TooDeep { .. } => "nested too deeply",
+            Self::NotAnObject => "a message is an object",
+            Self::JsonrpcMissing => "`jsonrpc` is missing",
+            Self::JsonrpcWrong => "`jsonrpc` is not \"2.0\"",
+            Self::DuplicateMember(_) => "a member occurs twice",
+            Self::Purposeless => "neither `method` nor `result` nor `error`",
+            Self::MethodAndOutcome => "both `method` and an outcome",
+            Self::MethodNotString => "`method` is not a string",
+            Self::ParamsNotObject => "`params` is not an object",
+            Self::IdMissing => "`id` is missing",
+            Self::IdNull => "`id` is null",
+            Self::IdFractional => "`id` is not an integer",
+            Self::IdOutOfRange => "`id` is out of range: integers have 64 bits",
+            Self::IdTooLong { .. } => "`id` is too long",
+            Self::IdWrongType => "`id` is neither a string nor an integer",
+            Self::ResultAndError => "both `result` and `error`",
+            Self::ResultNotObject => "`result` is not an object",
+            Self::ErrorMalformed => "`error` has no integer `code` with a string `message`",
+            Self::BatchEmpty => "the batch is empty",
+            Self::BatchTooLong { .. } => "the batch is too long",
+            Self::BatchRefused => "batches are not accepted",
+            Self::BatchNested => "a batch inside a batch",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUtf8 { at } | Self::NotJson { at } => {
+                write!(f, "{} at byte {at}", self.as_str())
+            }
+            Self::TooDeep { limit } => write!(f, "nested deeper than {limit} levels"),
+            Self::DuplicateMember(name) => write!(f, "`{name}` occurs twice"),
+            Self::IdTooLong { limit } => write!(f, "`id` is longer than {limit} bytes"),
+            Self::BatchTooLong { limit } => write!(f, "the batch has more than {limit} messages"),
+            other => f.write_str(other.as_str()),
+        }
+    }
+}
+
+impl core::error::Error for Reason {}

@@ -115,6 +115,13 @@ impl RawJson<'_> {
         None
     }
 
+    /// Returns the first member called `name`, unless it is `null`: in an optional member, `null` is
+    /// absence. Linear in the length of the object.
+    #[must_use]
+    pub fn get_present(&self, name: &str) -> Option<RawJson<'_>> {
+        self.get(name).filter(|value| *value != RawJson::NULL)
+    }
+
     /// Returns the number of elements of this array, zero if the value is not an array.
     pub(crate) fn element_count(&self) -> usize {
         let mut scanner = Scanner::new(self.as_str());
@@ -147,6 +154,12 @@ impl RawJson<'_> {
                 return;
             }
         }
+    }
+
+    /// Returns whether the value is an array without elements.
+    pub(crate) fn is_empty_array(&self) -> bool {
+        let text = self.as_str();
+        text.starts_with('[') && Scanner::new(text).is_empty_array()
     }
 
     /// Returns whether the value is an object.
@@ -195,6 +208,10 @@ mod tests {
         assert_eq!(object.get("b"), Some(RawJson::trusted(r#""}""#)));
         assert_eq!(object.get("a"), Some(RawJson::trusted(r#"[1, {"b":2}]"#)));
         assert_eq!(object.get("d"), None);
+        let object = RawJson::trusted(r#"{"a":null,"b":0}"#);
+        assert_eq!(object.get("a"), Some(RawJson::NULL));
+        assert_eq!((object.get_present("a"), object.get_present("c")), (None, None));
+        assert_eq!(object.get_present("b"), Some(RawJson::trusted("0")));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod deserializer;
 mod envelope;
 mod error;
 mod id;
+mod integer;
 mod json_error;
 mod malformed;
 mod member_index;
@@ -14,6 +15,7 @@ mod raw;
 mod scan;
 mod serializer;
 mod text;
+mod unreadable;
 mod writer;
 
 pub use code::ErrorCode;

@@ -92,6 +92,13 @@ impl<'a> Scanner<'a> {
         found
     }
 
+    /// Returns whether the array at the next byte has no elements.
+    pub(super) fn is_empty_array(&self) -> bool {
+        let mut ahead = self.clone();
+        ahead.bump();
+        ahead.eat(b']')
+    }
+
     /// Returns whether `text` is next.
     pub(super) fn starts_with(&self, text: &str) -> bool {
         self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()))

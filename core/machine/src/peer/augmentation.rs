@@ -66,7 +66,7 @@ fn write(ttl: Option<Duration>, params: &RawJson<'_>) -> Result<RawJson<'static>
 /// no deadline.
 // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]
 fn lasts(call: &mut Call, result: &RawJson<'_>) -> bool {
-    let lasts = call.wants_progress.is_some() && result.get("task").is_some();
+    let lasts = call.wants_progress.is_some() && result.get_present("task").is_some();
     if lasts {
         call.purpose = Purpose::Task;
         call.timing = Timing::NEVER;

@@ -12,7 +12,7 @@ use mcp_sansio_sync::Arc;
 use crate::binding::Binding;
 use crate::framing::FrameError;
 use crate::jsonrpc::{
-    ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, Shape, WriteError,
+    ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, Reason, RequestId, Shape, WriteError,
     WriteJson, close_object_with, write_integer, write_notification, write_string,
 };
 use crate::protocol::{Method, MethodKind, Phase, Side};
@@ -177,15 +177,20 @@ impl Connection {
         }
     }
 
-    /// Handles a malformed frame. Only a server answers it: a malformed message in a server's
-    /// output is noise, not a request.
+    /// Handles a malformed frame, and answers it. A client answers only what is a request with an
+    /// id: anything else in a server's output is noise.
     pub(super) fn malformed<'f>(
         &mut self,
         malformed: &Malformed,
         revision: Option<Revision>,
         channel: Channel,
     ) -> Flow<'f> {
-        if self.role == Side::Server
+        // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-011]: clients do not send
+        // responses.
+        let is_request = malformed.shape == Shape::Request
+            && malformed.id.is_some()
+            && revision.is_none_or(|revision| revision.era() == Era::Legacy);
+        if (self.role == Side::Server || is_request)
             && let Some(error) = malformed.answer()
         {
             self.answer_unread(malformed.id.as_ref(), &error, revision, channel);
@@ -194,14 +199,19 @@ impl Connection {
     }
 
     /// Removes the call that a malformed response names, because no other response to it will
-    /// arrive.
+    /// arrive. A message with an id and without a method can only be a response.
     pub(super) fn take_call_of_malformed(&mut self, malformed: &Malformed) -> Option<(Key, Call)> {
-        let (Shape::Response, Some(RequestId::Number(id))) = (malformed.shape, &malformed.id)
-        else {
+        // A server answers what may be a request.
+        let is_response = match malformed.shape {
+            Shape::Response => true,
+            Shape::Unknown => self.role == Side::Client,
+            _ => self.role == Side::Client && malformed.reason == Reason::MethodAndOutcome,
+        };
+        let Some(RequestId::Number(id)) = malformed.id.as_ref().filter(|_| is_response) else {
             return None;
         };
         let key = self.calls.by_id(*id)?;
-        self.observed.call_ended(key, &Failure::InvalidAnswer("the response is malformed"));
+        self.observed.call_ended(key, &Failure::InvalidAnswer(malformed.reason.as_str()));
         self.calls.remove(key).map(|call| (key, call))
     }
 

@@ -40,14 +40,16 @@ pub(super) fn unsupported_input(
     }
     let needed = match method {
         // MCP 2025-11-25 client/elicitation#error-handling [ELIC-004] [ELIC-006]
-        Method::ElicitationCreate => match params.get("mode").as_ref().map(RawJson::as_str) {
+        Method::ElicitationCreate => match params.get_present("mode").as_ref().map(RawJson::as_str)
+        {
             None | Some(r#""form""#) => Capability::ElicitationForm,
             Some(r#""url""#) => Capability::ElicitationUrl,
             Some(_) => return Some(UnsupportedInput::UnknownMode),
         },
         // MCP 2025-11-25 schema.json#CreateMessageRequestParams [SAMP-007]
         Method::SamplingCreateMessage
-            if params.get("tools").is_some() || params.get("toolChoice").is_some() =>
+            if params.get_present("tools").is_some()
+                || params.get_present("toolChoice").is_some() =>
         {
             Capability::SamplingTools
         }

@@ -63,6 +63,12 @@ macro_rules! names {
                 before: Names::BEFORE.len(),
             };
 
+            /// Returns the names of all members.
+            #[cfg(test)]
+            pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+                [$($name),+].into_iter()
+            }
+
             /// Returns the member called `name`, with escapes resolved.
             #[inline]
             pub(crate) fn parse(name: &str) -> Option<Self> {

@@ -34,7 +34,7 @@ pub(crate) struct Metadata<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
     pub(crate) uri: Option<Cow<'a, str>>,
     pub(crate) arguments: Option<RawJson<'a>>,
-    /// Whether the request asks for a task. `null` counts as absent, as everywhere.
+    /// Whether the request asks for a task.
     pub(crate) asks_for_task: bool,
     found: Found,
     seen: Seen,
@@ -155,6 +155,11 @@ impl<'a> Metadata<'a> {
     fn take(&mut self, member: Member<'a>, prefix: CachedPrefix<'_>) -> Result<(), &'static str> {
         let Some(param) = Param::parse(&member.name()) else { return Ok(()) };
         param.once(&mut self.seen)?;
+        // `null` is absence: all of these members are optional, or required by a method that refuses
+        // a request without them.
+        if member.value == RawJson::NULL {
+            return Ok(());
+        }
         match param {
             Param::Meta => self.read_meta(&member.value, prefix)?,
             Param::Name => {
@@ -171,7 +176,7 @@ impl<'a> Metadata<'a> {
             }
             Param::TaskId => self.found.task_id = place(&member.range),
             Param::Task => {
-                self.asks_for_task = member.value != RawJson::NULL;
+                self.asks_for_task = true;
                 param.check_nested(&member.value)?;
             }
             Param::InputResponses => {
@@ -214,9 +219,7 @@ impl<'a> Metadata<'a> {
         Places { subject, arguments: self.found.arguments }
     }
 
-    /// Returns the defect in the arguments of a tool or prompt, if any. `null` is refused because
-    /// it is not an object: the schemas of all revisions have `arguments?: object`, and readers
-    /// would disagree on whether `null` is absent or of the wrong type.
+    /// Returns the defect in the arguments of a tool or prompt, if any.
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
     pub(crate) fn fault_of_arguments(&self, method: Method) -> Option<&'static str> {
         let takes_some = matches!(method, Method::ToolsCall | Method::PromptsGet);
@@ -241,6 +244,9 @@ impl<'a> Metadata<'a> {
         for member in rest.map_or_else(|| meta.walk(), Members::after) {
             let Some(key) = MetaKey::parse(&member.name()) else { continue };
             key.once(&mut seen)?;
+            if member.value == RawJson::NULL {
+                continue;
+            }
             match key {
                 // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]
                 // MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-002]
@@ -385,7 +391,7 @@ mod tests {
     #[test]
     fn input_responses_that_are_not_results_are_refused() {
         // Rule: [MRTR-016].
-        for responses in ["null", "[]", r#"{"user_name":12345}"#] {
+        for responses in ["7", "[]", r#"{"user_name":12345}"#] {
             let text = alloc::format!(r#"{{"inputResponses":{responses}}}"#);
             let found = Metadata::read(&RawJson::trusted(&text)).unwrap();
             assert!(found.modern_fault.is_some(), "{responses}");
@@ -483,11 +489,28 @@ mod tests {
     }
 
     #[test]
+    fn null_is_absence_in_every_member() {
+        let absent = Metadata::read(&RawJson::EMPTY_OBJECT).unwrap();
+        let read = |text: &str| {
+            let found = Metadata::read(&RawJson::trusted(text)).unwrap();
+            // The set of seen members is for repeats alone.
+            let found = Metadata { seen: Seen::default(), ..found };
+            assert_eq!(alloc::format!("{found:?}"), alloc::format!("{absent:?}"), "{text}");
+        };
+        for name in Param::names() {
+            read(&alloc::format!(r#"{{"{name}":null}}"#));
+        }
+        for name in MetaKey::names() {
+            read(&alloc::format!(r#"{{"_meta":{{"{name}":null}}}}"#));
+        }
+    }
+
+    #[test]
     fn arguments_of_tools_and_prompts_are_an_object_or_absent() {
         for (arguments, wrong) in [
             ("{}", false),
             (r#"{"a":null}"#, false),
-            ("null", true),
+            ("null", false),
             ("[]", true),
             ("1", true),
             (r#""{}""#, true),

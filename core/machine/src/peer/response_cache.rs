@@ -365,7 +365,7 @@ impl CachedRequest {
 }
 
 fn has_cursor(params: &str) -> bool {
-    RawJson::trusted(params).get("cursor").is_some_and(|cursor| cursor != RawJson::NULL)
+    RawJson::trusted(params).get_present("cursor").is_some()
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ pub struct Completion {
     /// The values.
     pub values: Vec<String>,
     /// The total number of matching values, if known.
-    #[serde(default, deserialize_with = "super::wire::whole")]
+    #[serde(default)]
     pub total: Option<u64>,
     /// Whether there are more values than these.
     #[serde(default, rename = "hasMore")]

@@ -26,7 +26,11 @@ impl<'a> Declared<'a> {
     }
 
     fn from_text(text: &'a str) -> Result<Self, Error> {
-        if text.starts_with('{') { Ok(Self(text)) } else { Err(wrong("an object")) }
+        if text.starts_with('{') || is_empty(text) {
+            Ok(Self(text))
+        } else {
+            Err(wrong("an object"))
+        }
     }
 
     /// Returns the members with these names, found in one pass. Repeated members are an error.
@@ -53,6 +57,12 @@ impl<'a> Declared<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns whether the text says no more than an empty object: `null`, or the empty array that
+/// languages with one type for lists and maps write for an empty map.
+fn is_empty(text: &str) -> bool {
+    text == "null" || RawJson::trusted(text).is_empty_array()
 }
 
 impl<'a> Value<'a> {
@@ -86,7 +96,7 @@ mod tests {
 
     #[test]
     fn members_of_the_wrong_type_are_errors_and_null_is_absent() {
-        let text = r#"{"a":{"on":true,"off":false,"n":null},"b":1,"c":[]}"#;
+        let text = r#"{"a":{"on":true,"off":false,"n":null},"b":1,"c":[1]}"#;
         let [a, b, c, x] = Declared::parse(text).unwrap().get(["a", "b", "c", "x"]).unwrap();
         let inner = a.object().unwrap().unwrap();
         let [on, off, null, absent] = inner.get(["on", "off", "n", "x"]).unwrap();
@@ -95,7 +105,16 @@ mod tests {
         assert!(x.object().unwrap().is_none());
         assert!(b.object().is_err() && c.object().is_err());
         assert!(b.flag().is_err() && a.flag().is_err());
-        assert!(Declared::parse("[]").is_err() && Declared::parse("{").is_err());
+        assert!(Declared::parse("[{}]").is_err() && Declared::parse("{").is_err());
+    }
+
+    #[test]
+    fn an_empty_array_is_an_empty_object() {
+        let [a, b] = Declared::parse(r#"{"a":[],"b":[ ]}"#).unwrap().get(["a", "b"]).unwrap();
+        for object in [a.object(), b.object(), Declared::parse("[]").map(Some)] {
+            let [x] = object.unwrap().unwrap().get(["x"]).unwrap();
+            assert!(!x.is_there());
+        }
     }
 
     #[test]

@@ -9,7 +9,6 @@ use serde::de::{Deserializer, Error as _};
 use super::elicitation_select::{MultiSelectSchema, SingleSelectSchema};
 use super::map::Map;
 use super::message::{forward_wire, message, word};
-use super::wire::Text;
 use crate::jsonrpc::{Json, RawJson};
 
 message! {
@@ -108,7 +107,7 @@ impl<'de> Deserialize<'de> for PrimitiveSchema {
         #[derive(Deserialize)]
         struct Probe<'a> {
             #[serde(rename = "type", borrow)]
-            kind: Option<Text<'a>>,
+            kind: Option<RawJson<'a>>,
             #[serde(rename = "enum", borrow)]
             values: Option<RawJson<'a>>,
             #[serde(rename = "oneOf", borrow)]
@@ -118,7 +117,8 @@ impl<'de> Deserialize<'de> for PrimitiveSchema {
         let json = Json::deserialize(deserializer)?;
         let probe: Probe<'_> = json.decode().map_err(D::Error::custom)?;
         let selects = probe.values.is_some() || probe.titled.is_some();
-        match probe.kind.as_ref().map(|kind| &*kind.0) {
+        // A list of types is an unknown kind.
+        match probe.kind.as_ref().and_then(RawJson::to_text).as_deref() {
             Some("string") if selects => json.decode().map(Self::SingleSelect),
             Some("string") => json.decode().map(Self::Text),
             Some("number" | "integer") => json.decode().map(Self::Number),
@@ -144,10 +144,8 @@ message! {
             /// A description of the expected value.
             description: String = "description" in ALL;
             /// The minimum number of characters.
-            #[serde(deserialize_with = "super::wire::whole")]
             min_length: u64 as u64 = "minLength" in ALL;
             /// The maximum number of characters.
-            #[serde(deserialize_with = "super::wire::whole")]
             max_length: u64 as u64 = "maxLength" in ALL;
             /// The format of the text.
             format: StringFormat = "format" in ALL;

@@ -267,9 +267,9 @@ impl<'de> Deserialize<'de> for MultiSelectSchema {
             title: Option<String>,
             description: Option<String>,
             items: Items,
-            #[serde(default, rename = "minItems", deserialize_with = "super::wire::whole")]
+            #[serde(default, rename = "minItems")]
             min_items: Option<u64>,
-            #[serde(default, rename = "maxItems", deserialize_with = "super::wire::whole")]
+            #[serde(default, rename = "maxItems")]
             max_items: Option<u64>,
             default: Option<Vec<String>>,
         }

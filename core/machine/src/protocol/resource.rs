@@ -33,7 +33,6 @@ message! {
             /// The media type.
             mime_type: String = "mimeType" in ALL;
             /// The size in bytes, before any encoding.
-            #[serde(deserialize_with = "super::wire::whole")]
             size: u64 as u64 = "size" in ALL;
             /// Icons; since 2025-11-25.
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;

@@ -31,7 +31,6 @@ message! {
         defaulted {}
         optional {
             /// The requested lifetime of the task, in milliseconds.
-            #[serde(deserialize_with = "super::wire::whole")]
             ttl: u64 as u64 = "ttl" in ALL;
         }
     }
@@ -278,9 +277,9 @@ struct FlatFields {
     status_message: Option<String>,
     created_at: String,
     last_updated_at: String,
-    #[serde(default, alias = "ttlMs", deserialize_with = "super::wire::whole")]
+    #[serde(default, alias = "ttlMs")]
     ttl: Option<u64>,
-    #[serde(default, alias = "pollIntervalMs", deserialize_with = "super::wire::whole")]
+    #[serde(default, alias = "pollIntervalMs")]
     poll_interval: Option<u64>,
     // An answer names its request by the key alone.
     #[serde(default, deserialize_with = "super::map::distinct")]

@@ -259,23 +259,6 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(
     Json::deserialize(deserializer).map(Some)
 }
 
-/// Reads an optional count. A fraction of zero is accepted, because some languages have only one
-/// number type.
-pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    #[derive(serde::Deserialize)]
-    #[serde(untagged)]
-    enum Number {
-        Whole(u64),
-        Fraction(f64),
-    }
-    match Option::deserialize(deserializer)? {
-        None => Ok(None),
-        Some(Number::Whole(number)) => Ok(Some(number)),
-        Some(Number::Fraction(number)) if number as u64 as f64 == number => Ok(Some(number as u64)),
-        Some(Number::Fraction(_)) => Err(serde::de::Error::custom("not a count")),
-    }
-}
-
 /// Returns whether the value is a JSON object.
 pub(crate) fn is_object(json: &Json) -> bool {
     json.as_str().trim_ascii_start().starts_with('{')
@@ -481,22 +464,6 @@ mod tests {
         let two = OneOrMany::Many(vec![String::from("a"), String::from("b")]);
         let error = two.to_json_at(Revision::V2025_03_26).unwrap_err().to_string();
         assert!(error.contains("2025-03-26"), "{error}");
-    }
-
-    #[test]
-    fn a_count_may_be_written_with_a_fraction_of_zero() {
-        let read = |text| {
-            whole(&mut serde_json::Deserializer::from_str(text)).map_err(|error| error.to_string())
-        };
-        for (text, count) in
-            [("7", 7), ("7.0", 7), ("1e3", 1000), ("18446744073709551615", u64::MAX)]
-        {
-            assert_eq!(read(text), Ok(Some(count)), "{text}");
-        }
-        assert_eq!(read("null"), Ok(None));
-        for text in ["-1", "0.5", "1e300", "\"7\""] {
-            assert!(read(text).is_err(), "{text}");
-        }
     }
 
     #[test]

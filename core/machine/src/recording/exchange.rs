@@ -400,8 +400,15 @@ impl<'a> StoreAction<'a> {
 pub(crate) enum Cause<'a> {
     NotSent,
     Broken,
-    Unauthorized { status: u16, challenge: Option<Cow<'a, str>> },
-    AuthorizationFailed { reason: Cow<'a, str> },
+    Unauthorized {
+        status: u16,
+        challenge: Option<Cow<'a, str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<Cow<'a, str>>,
+    },
+    AuthorizationFailed {
+        reason: Cow<'a, str>,
+    },
 }
 
 impl<'a> Cause<'a> {
@@ -409,9 +416,10 @@ impl<'a> Cause<'a> {
         match failure {
             TransportFailure::NotSent => Self::NotSent,
             TransportFailure::Broken => Self::Broken,
-            TransportFailure::Unauthorized { status, challenge } => Self::Unauthorized {
+            TransportFailure::Unauthorized { status, challenge, body } => Self::Unauthorized {
                 status: *status,
                 challenge: challenge.as_deref().map(Cow::Borrowed),
+                body: body.as_deref().map(Cow::Borrowed),
             },
             TransportFailure::AuthorizationFailed { reason } => {
                 Self::AuthorizationFailed { reason: reason.into() }
@@ -424,9 +432,10 @@ impl<'a> Cause<'a> {
         match self {
             Self::NotSent => TransportFailure::NotSent,
             Self::Broken => TransportFailure::Broken,
-            Self::Unauthorized { status, challenge } => TransportFailure::Unauthorized {
+            Self::Unauthorized { status, challenge, body } => TransportFailure::Unauthorized {
                 status: *status,
                 challenge: challenge.as_deref().map(Into::into),
+                body: body.as_deref().map(Into::into),
             },
             Self::AuthorizationFailed { reason } => {
                 TransportFailure::AuthorizationFailed { reason: (&**reason).into() }

@@ -549,6 +549,7 @@ fn fields_of<'a>(head: &RequestHead<'a>, stand_ins: StandIns) -> Vec<Field<'a>> 
         ("host", head.host),
         ("origin", head.origin),
         ("content-type", head.content_type),
+        ("content-encoding", head.content_encoding),
         ("content-length", head.content_length),
         ("mcp-protocol-version", head.protocol_version),
         ("mcp-method", head.mcp_method),
@@ -573,6 +574,7 @@ fn singular(name: &str) -> Result<&'static str, Unperformable> {
         "Content-Type",
         "Last-Event-ID",
         "Content-Length",
+        "Content-Encoding",
         "Mcp-Session-Id",
         "MCP-Protocol-Version",
     ];

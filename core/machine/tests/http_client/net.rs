@@ -10,7 +10,7 @@ use mcp_sansio::http::{
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    self, CallHandle, CallOptions, Event, Failure, InputRequested, TransportFailure,
+    self, CallHandle, CallOptions, Ended, Event, Failure, InputRequested, TransportFailure,
 };
 use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
@@ -285,6 +285,16 @@ impl Net {
             self.describe_event(&mut text, event);
         }
         text
+    }
+
+    /// Returns the message of the failure that ended the only call.
+    pub(crate) fn failure(&mut self) -> String {
+        while let Some(event) = self.client.poll_event() {
+            if let Event::Ended(Ended { outcome: Err(failure), .. }) = event {
+                return failure.to_string();
+            }
+        }
+        panic!("no call failed")
     }
 
     fn number(&self, handle: CallHandle) -> String {

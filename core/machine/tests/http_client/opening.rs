@@ -16,6 +16,7 @@ fn a_modern_server_is_detected_by_a_modern_request() {
     insta::assert_snapshot!(net.full(1), @r#"
     POST https://example.com/mcp
     accept: application/json, text/event-stream
+    accept-encoding: identity
     content-type: application/json
     mcp-protocol-version: 2026-07-28
     mcp-method: server/discover

@@ -27,6 +27,7 @@ fn each_message_is_a_separate_post() {
     insta::assert_snapshot!(net.full(5), @r#"
     POST https://example.com/mcp
     accept: application/json, text/event-stream
+    accept-encoding: identity
     content-type: application/json
     mcp-protocol-version: 2025-11-25
     mcp-session-id: s1

@@ -88,6 +88,21 @@ fn an_invalid_response_ends_the_call() {
             "InvalidResponse(\"the body does not contain a response",
         ),
         (200, JSON, r#"{"jsonrpc":"2.0","id":2,"result":3}"#, "InvalidAnswer"),
+        (200, JSON, r#"{"jsonrpc":"2.0","id":2,"result":{"a":NaN}}"#, "InvalidAnswer(\"not JSON"),
+        (200, JSON, r#"{"result":{"a":NaN},"id":2.0}"#, "InvalidAnswer(\"not JSON"),
+        (200, JSON, &error("null", -7, ""), "refused, -7"),
+        (
+            200,
+            &[("content-type", "application/json"), ("content-encoding", "GZIP")],
+            "",
+            "InvalidResponse(\"its content encoding is `gzip`",
+        ),
+        (
+            200,
+            &[("content-type", "text/event-stream"), ("content-encoding", "br")],
+            "",
+            "InvalidResponse(\"its content encoding is `br`",
+        ),
     ] {
         for legacy in [false, true] {
             let (mut net, n) = calling_with(ClientLimits::default(), legacy);
@@ -101,6 +116,57 @@ fn an_invalid_response_ends_the_call() {
             net.call_echo();
             assert!(net.sent().contains("POST tools/call"));
         }
+    }
+}
+
+#[test]
+fn an_unreadable_response_or_an_error_without_id_on_its_stream_ends_the_call() {
+    for legacy in [false, true] {
+        for (data, expected) in [
+            (error("null", -7, ""), "call 1 failed: refused, -7"),
+            (error("null", -7, "").replace(r#""id":null,"#, ""), "call 1 failed: refused, -7"),
+            (result(2, r#"{"a":NaN}"#), "InvalidAnswer(\"not JSON\")"),
+            (result(2, "[]"), "InvalidAnswer(\"`result` is not an object\")"),
+        ] {
+            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            net.answer_head(n, 200, EVENTS);
+            net.body(n, &event(&data));
+            let told = net.told();
+            assert_eq!(told.matches("call 1").count(), 1, "{data}: {told}");
+            assert!(told.contains(expected), "{data}: {told}");
+        }
+    }
+}
+
+#[test]
+fn the_reason_in_the_body_of_a_refusal_is_part_of_the_failure() {
+    let gzip = String::from_utf8_lossy(&[0x1f, 0x8b]).into_owned();
+    for legacy in [false, true] {
+        for (status, body, reason) in [
+            (
+                400,
+                "{\"error\":\n \"no \u{1b}[31mtenant\"}",
+                ": {\"error\": \"no \\u{1b}[31mtenant\"}",
+            ),
+            (503, "<h1>down</h1>", ": <h1>down</h1>"),
+            (403, "blocked by rule 7", ": blocked by rule 7"),
+            (401, "", ""),
+            (500, "", ""),
+        ] {
+            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            net.answer(n, status, &[], body);
+            let failure = net.failure();
+            assert!(failure.ends_with(&format!("HTTP status {status}{reason}")), "{failure}");
+        }
+        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        net.answer(n, 400, &[], &gzip);
+        assert!(net.failure().contains("HTTP status 400"));
+        // The start of a body that exceeds the limit is enough.
+        let mut limits = ClientLimits::default();
+        limits.error_bytes_max = 8;
+        let (mut net, n) = calling_with(limits, legacy);
+        net.answer(n, 400, &[], "no such tenant");
+        assert!(net.failure().ends_with(": no such"));
     }
 }
 

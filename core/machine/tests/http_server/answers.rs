@@ -40,7 +40,7 @@ fn a_response_without_other_messages_is_json() {
 fn messages_before_the_response_turn_it_into_a_stream() {
     // Rule: [HSRV-012] [HSRV-018] [SSE-001] [SSE-004] [SSE-005] [RESUME-003].
     let mut server = server();
-    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1.0}}"#;
+    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#;
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
     for revision in RESUMING {
         let session = server.open(revision, "{}");
@@ -66,7 +66,7 @@ fn a_modern_stream_has_no_ids_and_must_not_be_buffered() {
     let asked = server.asked();
     server.progress(asked.handle, 1.0);
     let transcript = server.reply(reply).transcript();
-    assert!(transcript.ends_with("\"progress\":1.0}}\n..."), "{transcript}");
+    assert!(transcript.ends_with("\"progress\":1}}\n..."), "{transcript}");
     server.answer_to(asked.handle);
     let reply = server.reply(reply);
     assert_eq!(reply.field("x-accel-buffering"), Some("no"));

@@ -96,6 +96,16 @@ fn requests_of_an_unknown_session_are_not_found() {
         }
     }
     server.expect_no_event();
+    // `initialize` opens a session under a new id, whatever the old one was.
+    for session in [&session, &never, &words_session("x"), &words_session("")] {
+        let again = server.post(session, &initialize(Revision::V2025_11_25, "{}"));
+        let reply = server.reply(again);
+        assert_eq!(reply.status(), 200, "{session:?}");
+        let opened = reply.field("mcp-session-id").expect("a session");
+        assert_ne!(opened, session.id);
+        let opened = words_session(opened);
+        server.delete(&opened);
+    }
     server.expect_empty();
 }
 

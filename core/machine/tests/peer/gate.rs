@@ -354,7 +354,7 @@ fn incomplete_modern_metadata_is_malformed() {
     let version = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
     let metas = [
         format!("{{{version}}}"),
-        format!(r#"{{{version},"io.modelcontextprotocol/clientCapabilities":[]}}"#),
+        format!(r#"{{{version},"io.modelcontextprotocol/clientCapabilities":[1]}}"#),
         format!(r#"{{{version},"io.modelcontextprotocol/clientCapabilities":null}}"#),
         r#"{"io.modelcontextprotocol/protocolVersion":7,"io.modelcontextprotocol/clientCapabilities":{}}"#.into(),
         r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#.into(),

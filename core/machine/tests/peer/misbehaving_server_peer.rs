@@ -40,15 +40,78 @@ fn a_request_of_a_modern_server_is_reported_and_never_answered() {
 fn a_malformed_response_ends_its_call() {
     // Rule: [RPC-007] [RPC-010].
     for revision in Revision::ALL {
-        for response in [r#""result":[]"#, r#""result":{},"error":{"code":1,"message":"m"}"#] {
+        for (response, why) in [
+            (r#""result":[]"#, "`result` is not an object"),
+            (r#""result":null"#, "`result` is not an object"),
+            (r#""result":{},"error":{"code":1,"message":"m"}"#, "both `result` and `error`"),
+            (r#""method":"tools/call","result":{}"#, "both `method` and an outcome"),
+            (
+                r#""error":{"code":1,"message":null}"#,
+                "`error` has no integer `code` with a string `message`",
+            ),
+            (r#""result":{"a":NaN}"#, "not JSON"),
+            (r#""result":{"a":"#, "not JSON"),
+            (r#""result":{},"#, "not JSON"),
+            (r#""x":1"#, "neither `method` nor `result` nor `error`"),
+        ] {
             let mut wire = called(revision);
             wire.send(&format!(r#"{{"jsonrpc":"2.0","id":2,{response}}}"#));
             assert!(wire.told().starts_with("violation: malformed"), "{response}");
-            assert_eq!(wire.told(), "failed: the answer is not valid: the response is malformed");
+            assert_eq!(wire.told(), format!("failed: the answer is not valid: {why}"));
             wire.expect_silence();
             assert_eq!(wire.machine.poll_timeout(), None);
         }
     }
+}
+
+#[test]
+fn a_response_is_matched_by_the_value_of_its_id() {
+    // Rule: [RPC-006].
+    for revision in Revision::ALL {
+        for id in ["2.0", "2e0", "20e-1"] {
+            let mut wire = called(revision);
+            wire.send(&result(id, "{}"));
+            assert_eq!(wire.told(), "ended with {}", "{id}");
+        }
+        for members in [r#""error":null,"result":{}"#, r#""method":null,"result":{}"#] {
+            let mut wire = called(revision);
+            wire.send(&format!(r#"{{"jsonrpc":"2.0","id":2,{members}}}"#));
+            assert_eq!(wire.told(), "ended with {}", "{members}");
+        }
+        // The id may follow what cannot be read.
+        let mut wire = called(revision);
+        wire.send(r#"{"result":{"content":[Infinity]},"jsonrpc":"2.0","id":2}"#);
+        assert!(wire.told().starts_with("violation: malformed"));
+        assert_eq!(wire.told(), "failed: the answer is not valid: not JSON");
+    }
+}
+
+#[test]
+fn a_malformed_request_of_a_legacy_server_is_answered_under_its_id() {
+    // Rule: [RPC-017].
+    for revision in LEGACY {
+        for (message, code) in [
+            (r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":[]}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":9,"method":7}"#, -32600),
+            (r#"{"id":9,"method":"ping"}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":9,"method":"ping","method":"ping"}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":{"a":NaN}}"#, -32700),
+        ] {
+            let mut wire = called(revision);
+            wire.send(message);
+            wire.expect_error("9", code);
+            assert!(wire.told().starts_with("violation: malformed"), "{message}");
+            is_alive(wire);
+        }
+        let mut wire = called(revision);
+        wire.send(r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":null}"#);
+        wire.expect(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#);
+        is_alive(wire);
+    }
+    let mut wire = called(Revision::V2026_07_28);
+    wire.send(r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":[]}"#);
+    assert!(wire.told().starts_with("violation: malformed"));
+    is_alive(wire);
 }
 
 #[test]

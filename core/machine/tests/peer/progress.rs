@@ -69,7 +69,7 @@ fn a_token_keeps_its_json_type() {
         wire.machine.progress(request.handle, 1.0, None, None, wire.now);
         assert_eq!(wire.message()["params"]["progressToken"].to_string(), token);
     }
-    for odd in ["1.5", "null", "{}"] {
+    for odd in ["1.5", "true", "{}"] {
         let mut wire = crate::wire::server(full_server());
         let meta = format!(r#""progressToken":{odd}"#);
         wire.send(&modern_with("1", "tools/call", r#""name":"t""#, "{}", &meta));

@@ -102,11 +102,12 @@ async fn interruption() {
 /// Describes why the connection could not be opened.
 fn unopened(url: &Location, reason: CloseReason, cause: Option<ConnectorError>) -> String {
     match ConnectError::from_close_reason(url, reason, cause) {
-        ConnectError::Unauthorized { url, status, challenge } => {
+        ConnectError::Unauthorized { url, status, challenge, body } => {
+            let body = body.map_or_else(String::new, |it| format!(": {it}"));
             let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
             let hint = if status == 401 { "; use `--sign-in` to sign in" } else { "" };
             format!(
-                "the server at {url} requires authorization (HTTP status {status}){challenge}{hint}"
+                "the server at {url} requires authorization (HTTP status {status}){challenge}{body}{hint}"
             )
         }
         error => error.to_string(),

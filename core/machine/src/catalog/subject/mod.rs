@@ -53,12 +53,12 @@ impl Catalog {
         revision: Revision,
         caller: &Caller,
     ) -> Resolved {
-        let arguments = params.get("arguments");
+        let arguments = params.get_present("arguments");
         let given = Given {
             params,
             arguments: arguments.as_ref(),
             tasks: self.task_tools > 0,
-            asks_for_task: present(params, "task").is_some(),
+            asks_for_task: params.get_present("task").is_some(),
             caller,
         };
         self.resolve_given(method, subject, &given, revision)
@@ -153,7 +153,7 @@ impl Catalog {
         revision: Revision,
     ) -> Result<CompletedArgument, ErrorObject<'static>> {
         let Given { params, caller, .. } = *given;
-        let reference = present(params, "ref").filter(RawJson::is_object);
+        let reference = params.get_present("ref").filter(RawJson::is_object);
         let reference = reference.ok_or_else(|| wrong("`ref` must be an object"))?;
         let item = match text(&reference, "type").as_deref() {
             Some("ref/prompt") => {
@@ -174,14 +174,14 @@ impl Catalog {
             }
             _ => return Err(wrong("`ref.type` must be `ref/prompt` or `ref/resource`")),
         };
-        let argument = present(params, "argument");
+        let argument = params.get_present("argument");
         let named = argument.and_then(|it| text(&it, "value").and_then(|_| text(&it, "name")));
         let name =
             named.ok_or_else(|| wrong("`argument` must have the strings `name` and `value`"))?;
         // MCP 2025-06-18 server/utilities/completion#requesting-completions [COMP-002]
         if revision >= Revision::V2025_06_18
-            && let Some(context) = present(params, "context")
-            && let Some(known) = check_arguments(present(&context, "arguments").as_ref())?
+            && let Some(context) = params.get_present("context")
+            && let Some(known) = check_arguments(context.get_present("arguments").as_ref())?
             && known.members().any(|member| !is_string(&member.value))
         {
             return Err(wrong("the values of `context.arguments` must be strings"));
@@ -234,11 +234,6 @@ fn check_arguments<'r, 'a>(
         Some(arguments) if !arguments.is_object() => Err(wrong("`arguments` must be an object")),
         arguments => Ok(arguments),
     }
-}
-
-/// Returns a member that is present and not `null`.
-fn present<'p>(object: &'p RawJson<'_>, name: &str) -> Option<RawJson<'p>> {
-    object.get(name).filter(|value| *value != RawJson::NULL)
 }
 
 fn text(object: &RawJson<'_>, name: &str) -> Option<String> {

@@ -22,7 +22,11 @@ impl Client {
             }
             Receiving::Json(body) => body.extend_from_slice(bytes),
             Receiving::ErrorBody(refusal) => {
-                if bytes.len() > error_max - refusal.body.len() {
+                let room = error_max - refusal.body.len();
+                if let Some((fitting, _)) =
+                    bytes.split_at_checked(room).filter(|(_, rest)| !rest.is_empty())
+                {
+                    refusal.body.extend_from_slice(fitting);
                     refusal.overlong = true;
                     self.complete_error_response(id, now);
                 } else {
@@ -79,11 +83,22 @@ impl Client {
         }
         let carried = self.exchanges.get(id).and_then(|exchange| exchange.message.as_ref());
         let request = carried.and_then(|m| m.request().map(|(id, asks)| (id, asks, m.revision)));
-        let (Ok(Frame::Single(JsonRpc::Response(response))), Some((own, asks, Some(_)))) =
+        let (Ok(Frame::Single(JsonRpc::Response(response))), Some((own, asks, revision))) =
             (&frame, request)
         else {
             return self.process(frame, now);
         };
+        if revision.is_none() {
+            return match &response.outcome {
+                // An error without an id refers to the request that the exchange carried. No other
+                // response to that request will arrive.
+                Err(error) if response.id.is_none() && self.peer.is_pending(own) => {
+                    let error = error.clone().into_owned();
+                    self.answer_with(own, error, now);
+                }
+                _ => self.process(frame, now),
+            };
+        }
         // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HCLI-003]: a modern
         // response stream belongs to its request.
         let answers = match &response.id {
@@ -165,6 +180,13 @@ impl Client {
         else {
             return;
         };
+        let excerpt = TransportFailure::excerpt(&refusal.body);
+        if let Some(mut failure) = refusal.unauthorized {
+            if let TransportFailure::Unauthorized { body, .. } = &mut failure {
+                *body = excerpt;
+            }
+            return self.message_failed(message, failure, now);
+        }
         let body = if refusal.overlong { &[][..] } else { &refusal.body };
         let own = message.request().map(|(id, _)| id);
         let (error, addressed) = match parse(body, self.peer.parse_limits()) {
@@ -178,6 +200,7 @@ impl Client {
             status: refusal.status,
             retry_after: refusal.retry_after,
             error: error.clone(),
+            body: excerpt,
         };
         match (&message.kind, error) {
             (MessageKind::Request(request, RequestKind::Discover), error) => {

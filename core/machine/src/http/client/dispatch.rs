@@ -234,7 +234,7 @@ impl Client {
         const EVENTS: &str = "text/event-stream";
         const BOTH: &str = "application/json, text/event-stream";
         /// The number of fields of a tool call without mirrored arguments.
-        const FIELDS: usize = 5;
+        const FIELDS: usize = 6;
         let mut fields = Vec::with_capacity(FIELDS);
         let accept = match exchange.purpose {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
@@ -244,6 +244,8 @@ impl Client {
             Purpose::End => "*/*",
         };
         fields.push(("accept".into(), ByteString::from_static(accept)));
+        // Without the field, a server may compress.
+        fields.push(("accept-encoding".into(), ByteString::from_static("identity")));
         let message = exchange.message.as_ref();
         if let (Purpose::Post, Some(message)) = (exchange.purpose, message) {
             // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HCLI-004]

@@ -8,6 +8,7 @@ use mcp_sansio_sync::Arc;
 
 use crate::framing::SseDecoder;
 use crate::http::{ExchangeId, Location};
+use crate::peer::TransportFailure;
 use crate::{Attempts, Instant};
 
 use super::message::Message;
@@ -68,6 +69,8 @@ pub(super) enum Receiving {
 pub(super) struct ErrorResponse {
     pub(super) status: u16,
     pub(super) retry_after: Option<Duration>,
+    /// The failure that a status 401 or 403 means, without its body.
+    pub(super) unauthorized: Option<TransportFailure>,
     pub(super) body: Vec<u8>,
     /// The body exceeds the limit and is ignored.
     pub(super) overlong: bool,

@@ -1,6 +1,7 @@
 use alloc::vec::Vec;
 
 use crate::http::Status;
+use crate::http::media::Media;
 
 use super::transmit::SESSION_ID;
 
@@ -10,6 +11,7 @@ use super::transmit::SESSION_ID;
 pub struct IncomingResponse<'a> {
     pub(crate) status: Status,
     pub(super) content_type: Option<&'a [u8]>,
+    pub(super) content_encoding: Option<&'a [u8]>,
     pub(super) session_id: Option<Hidden<'a>>,
     pub(crate) location: Option<&'a [u8]>,
     pub(super) retry_after: Option<&'a [u8]>,
@@ -37,6 +39,7 @@ impl<'a> IncomingResponse<'a> {
         Self {
             status,
             content_type: None,
+            content_encoding: None,
             session_id: None,
             location: None,
             retry_after: None,
@@ -60,12 +63,40 @@ impl<'a> IncomingResponse<'a> {
                 self.session_id.get_or_insert(Hidden(value));
                 return;
             }
+            16 if name.eq_ignore_ascii_case("content-encoding") => &mut self.content_encoding,
             16 if name.eq_ignore_ascii_case("www-authenticate") => {
                 return self.challenges.push(value);
             }
             _ => return,
         };
         slot.get_or_insert(value);
+    }
+
+    /// Returns the media type of the body, if the response names one. A compressed body is
+    /// [`Media::Other`].
+    pub(super) fn media(&self) -> Option<Media> {
+        let media = self.content_type.map(Media::from_content_type);
+        if self.encoding_fault().is_some() { Some(Media::Other) } else { media }
+    }
+
+    /// Returns the error for a body in an encoding that was not asked for.
+    // RFC 9110, section 12.5.3: the client accepts `identity` alone. Some servers compress anyway.
+    pub(super) fn encoding_fault(&self) -> Option<&'static str> {
+        let encoding = self.content_encoding?;
+        let is = |name: &str| encoding.eq_ignore_ascii_case(name.as_bytes());
+        if encoding.is_empty() || is("identity") {
+            None
+        } else if is("gzip") || is("x-gzip") {
+            Some("its content encoding is `gzip`, and only `identity` was asked for")
+        } else if is("br") {
+            Some("its content encoding is `br`, and only `identity` was asked for")
+        } else if is("deflate") {
+            Some("its content encoding is `deflate`, and only `identity` was asked for")
+        } else if is("zstd") {
+            Some("its content encoding is `zstd`, and only `identity` was asked for")
+        } else {
+            Some("it has a content encoding, and only `identity` was asked for")
+        }
     }
 
     /// Returns the status.
@@ -99,6 +130,7 @@ impl<'a> IncomingResponse<'a> {
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &'a [u8])> {
         let fields = [
             ("content-type", self.content_type),
+            ("content-encoding", self.content_encoding),
             (SESSION_ID, self.session_id.map(|id| id.0)),
             ("location", self.location),
             ("retry-after", self.retry_after),

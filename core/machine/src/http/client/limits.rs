@@ -22,8 +22,8 @@ pub struct ClientLimits {
     pub event_bytes_max: usize,
     /// The length of an error response body, in bytes. 64 KiB: a JSON-RPC error with its data.
     pub error_bytes_max: usize,
-    /// The length of a session id, in bytes. 1,024: some ids are tokens, and servers usually accept
-    /// 8 KiB for all headers together.
+    /// The length of a session id, in bytes. 4 KiB: some ids are tokens, with a state that a gateway
+    /// sealed, and servers usually accept 8 KiB for all headers together.
     pub session_id_length_max: usize,
     /// The length of a `WWW-Authenticate` value, in bytes. 8 KiB; longer values are dropped.
     pub challenge_length_max: usize,
@@ -61,7 +61,7 @@ impl ClientLimits {
         body_bytes_max: 4 * 1024 * 1024,
         event_bytes_max: 4 * 1024 * 1024,
         error_bytes_max: 64 * 1024,
-        session_id_length_max: 1024,
+        session_id_length_max: 4096,
         challenge_length_max: 8 * 1024,
         redirects_max: 5,
         renewals_max: 3,

@@ -74,7 +74,7 @@ impl Client {
     ) {
         self.stop_waiting_for_listening();
         let status = head.status.0;
-        let events = head.content_type.map(Media::from_content_type) == Some(Media::EventStream);
+        let events = head.media() == Some(Media::EventStream);
         if head.status.is_success() && events {
             self.stream_resumed(id, now);
             self.listening = Listening::On { exchange: id, stood: true };

@@ -71,7 +71,7 @@ impl Client {
         let answered = error.as_ref().is_some_and(|error| {
             error.code.is_modern_error()
                 || (status == 404 && error.code == ErrorCode::METHOD_NOT_FOUND)
-                || error.data.as_ref().is_some_and(|data| data.get("supported").is_some())
+                || error.data.as_ref().is_some_and(|data| data.get_present("supported").is_some())
         });
         // MCP 2025-03-26 basic/transports#backwards-compatibility [LSSE-007]
         // MCP 2025-11-25 basic/transports#backwards-compatibility [LSSE-008]: the newer revisions
@@ -100,7 +100,7 @@ impl Client {
             let failure = self.unauthorized(head);
             return self.old_transport_failed(id, failure, now);
         }
-        let events = head.content_type.map(Media::from_content_type) == Some(Media::EventStream);
+        let events = head.media() == Some(Media::EventStream);
         if head.status.is_success() && events {
             let decoder = self.decoder();
             if let Some(exchange) = self.exchanges.get_mut(id) {

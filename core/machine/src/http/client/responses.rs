@@ -37,7 +37,7 @@ impl Client {
         match exchange.purpose {
             Purpose::Post if status == 404 && placed => self.session_ended(id, now),
             Purpose::Post if head.status.is_success() => self.post_accepted(id, head, now),
-            Purpose::Post => self.post_refused(id, head, now),
+            Purpose::Post => self.post_refused(id, head),
             Purpose::Resume if status == 404 && placed => self.session_ended(id, now),
             Purpose::Resume => self.resume_answered(id, head, now),
             Purpose::Listen => self.listen_answered(id, head, now),
@@ -78,7 +78,7 @@ impl Client {
             return self.invalid_response(id, "a request was accepted without a response", now);
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-003]
-        match head.content_type.map(Media::from_content_type) {
+        match head.media() {
             Some(Media::Json) => exchange.receiving = Receiving::Json(Vec::new()),
             Some(Media::EventStream) => {
                 let before = exchange.message.as_mut().and_then(|m| m.attempts.take());
@@ -91,7 +91,9 @@ impl Client {
                 exchange.receiving = Receiving::Events(decoder);
             }
             Some(Media::Other) => {
-                let what = "the content type is neither JSON nor an event stream";
+                let what = head
+                    .encoding_fault()
+                    .unwrap_or("the content type is neither JSON nor an event stream");
                 self.invalid_response(id, what, now);
             }
             None => self.invalid_response(id, "the content type is missing", now),
@@ -114,7 +116,11 @@ impl Client {
             self.peer.change_transport(|transport| transport.session_id = Some(key.text().into()));
         }
         if self.legacy.key.is_none() {
-            self.invalid_response(id, "the session id is not visible ASCII, or too long", now);
+            self.invalid_response(
+                id,
+                "the session id is not visible ASCII, or exceeds the limit `session_id_length_max`",
+                now,
+            );
             return false;
         }
         true
@@ -135,15 +141,13 @@ impl Client {
         }
     }
 
-    fn post_refused(&mut self, id: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
+    fn post_refused(&mut self, id: ExchangeId, head: &IncomingResponse<'_>) {
         let status = head.status.0;
-        if matches!(status, 401 | 403) {
-            let failure = self.unauthorized(head);
-            return self.post_failed(id, failure, now);
-        }
+        let unauthorized = matches!(status, 401 | 403).then(|| self.unauthorized(head));
         if let Some(exchange) = self.exchanges.get_mut(id) {
             let retry_after = head.retry_after.and_then(seconds);
-            let refusal = ErrorResponse { status, retry_after, body: Vec::new(), overlong: false };
+            let (body, overlong) = (Vec::new(), false);
+            let refusal = ErrorResponse { status, retry_after, unauthorized, body, overlong };
             exchange.receiving = Receiving::ErrorBody(refusal);
         }
     }
@@ -182,7 +186,7 @@ impl Client {
         let limit = self.options.limits.challenge_length_max;
         let challenge = head.challenges.first().filter(|value| value.len() <= limit);
         let challenge = challenge.map(|value| String::from_utf8_lossy(value).into_owned());
-        TransportFailure::Unauthorized { status: head.status.0, challenge }
+        TransportFailure::Unauthorized { status: head.status.0, challenge, body: None }
     }
 
     /// Follows a redirect if it stays on the same origin, so that no data reaches another server,
@@ -309,6 +313,6 @@ pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
 impl TransportFailure {
     /// Returns the failure for an error status whose body carries no error.
     pub(super) const fn from_status(status: u16, retry_after: Option<Duration>) -> Self {
-        Self::Status { status, retry_after, error: None }
+        Self::Status { status, retry_after, error: None, body: None }
     }
 }

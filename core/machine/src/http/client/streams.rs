@@ -238,7 +238,7 @@ impl Client {
         now: Instant,
     ) {
         let status = head.status.0;
-        let events = head.content_type.map(Media::from_content_type) == Some(Media::EventStream);
+        let events = head.media() == Some(Media::EventStream);
         if head.status.is_success() && events {
             return self.stream_resumed(id, now);
         }

@@ -37,7 +37,8 @@ pub(crate) const SESSION_ID: &str = "mcp-session-id";
 /// Returns whether this client sets a field, and not the application or another layer: see
 /// [`HeaderFields`](crate::binding::HeaderFields).
 pub(crate) fn is_own_field(name: &str) -> bool {
-    name.starts_with("mcp-") || matches!(name, "accept" | "content-type" | "last-event-id")
+    name.starts_with("mcp-")
+        || matches!(name, "accept" | "accept-encoding" | "content-type" | "last-event-id")
 }
 
 /// Returns whether the value of a field may be logged. Values of the application may be secrets.

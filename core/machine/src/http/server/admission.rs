@@ -191,6 +191,13 @@ impl Server {
             let message = "`Content-Type` must be application/json";
             return Err(refusal(Status::UNSUPPORTED_MEDIA_TYPE, None, message));
         }
+        let plain =
+            |encoding: &[u8]| encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity");
+        // RFC 9110, section 15.5.16
+        if !head.content_encoding.is_none_or(plain) {
+            let message = "`Content-Encoding` is not supported: send the body as it is";
+            return Err(refusal(Status::UNSUPPORTED_MEDIA_TYPE, None, message));
+        }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
         if route == Route::Post && !head.accept.is_empty() {
             let accepted = Accepted::from_values(head.accept.iter());

@@ -78,6 +78,10 @@ fn ids_keep_their_type() {
         ("1", RequestId::Number(1)),
         ("-9223372036854775808", RequestId::Number(i64::MIN)),
         ("9223372036854775807", RequestId::Number(i64::MAX)),
+        // Languages with one number type.
+        ("3.0", RequestId::Number(3)),
+        ("1e3", RequestId::Number(1000)),
+        ("-9007199254740993.0", RequestId::Number(-9_007_199_254_740_993)),
         (r#""1""#, RequestId::from("1")),
         (r#""\u0061\n""#, RequestId::from("a\n")),
         (r#""""#, RequestId::from("")),
@@ -93,8 +97,9 @@ fn other_ids_are_refused_each_for_its_reason() {
     // Rule: [RPC-002] [RPC-003] [RPC-012].
     for (text, reason) in [
         ("null", Reason::IdNull),
-        ("1.0", Reason::IdFractional),
-        ("1e3", Reason::IdFractional),
+        ("1.5", Reason::IdFractional),
+        ("1e-3", Reason::IdFractional),
+        ("1e300", Reason::IdFractional),
         ("9223372036854775808", Reason::IdOutOfRange),
         ("true", Reason::IdWrongType),
         ("{}", Reason::IdWrongType),
@@ -155,7 +160,7 @@ fn requests_that_break_a_rule_are_answered_under_their_id() {
         (r#"{"jsonrpc":"2.0","id":1,"method":1}"#, Reason::MethodNotString),
         (r#"{"jsonrpc":"2.0","id":1,"method":null}"#, Reason::MethodNotString),
         (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[]}"#, Reason::ParamsNotObject),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#, Reason::ParamsNotObject),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":7}"#, Reason::ParamsNotObject),
         (r#"{"jsonrpc":"2.0","id":1,"method":"m","result":{}}"#, Reason::MethodAndOutcome),
         (r#"{"jsonrpc":"2.0","id":1}"#, Reason::Purposeless),
         (
@@ -219,21 +224,21 @@ fn an_object_that_is_not_a_message_is_an_invalid_request() {
 }
 
 #[test]
-fn invalid_json_is_a_parse_error_without_id() {
+fn invalid_json_is_a_parse_error_with_the_id_if_there_is_one() {
     // Rule: [RPC-014] [RPC-017].
-    for (text, at) in [
-        ("", 0),
-        (r#"{"jsonrpc":"2.0","id":1"#, 23),
-        (r#"{"jsonrpc":"2.0","id":1,}"#, 24),
-        (r#"{"id":1}x"#, 8),
-        (r#"{"id":1} {}"#, 9),
-        ("[", 1),
-        ("[{]", 2),
+    for (text, at, id) in [
+        ("", 0, None),
+        (r#"{"jsonrpc":"2.0","id":1"#, 23, Some(1)),
+        (r#"{"jsonrpc":"2.0","id":1,}"#, 24, Some(1)),
+        (r#"{"id":1}x"#, 8, Some(1)),
+        (r#"{"id":1} {}"#, 9, Some(1)),
+        ("[", 1, None),
+        ("[{]", 2, None),
     ] {
         let malformed = broken(text);
         assert_eq!(malformed.reason, Reason::NotJson { at }, "{text}");
-        assert_eq!((malformed.id.as_ref(), malformed.shape), (None, Shape::Unknown));
         assert_eq!(malformed.code(), ErrorCode::PARSE_ERROR);
+        assert_eq!((malformed.id, malformed.shape), (id.map(RequestId::Number), Shape::Unknown));
     }
     let malformed = parse(b"{\"a\":\"\xff\"}", ParseLimits::default()).expect_err("not UTF-8");
     assert_eq!(malformed.reason, Reason::NotUtf8 { at: 6 });
@@ -261,6 +266,53 @@ fn a_response_carries_exactly_one_outcome() {
         let malformed = broken(text);
         assert_eq!(malformed.reason, reason, "{text}");
         assert_eq!(malformed.answer(), None, "{text}");
+    }
+}
+
+#[test]
+fn null_is_absence_in_every_member_that_may_be_absent() {
+    let request = Message::Request(RequestMessage {
+        id: RequestId::Number(1),
+        method: Cow::Borrowed("m"),
+        params: None,
+    });
+    let result = Message::Response(ResponseMessage {
+        id: Some(RequestId::Number(1)),
+        outcome: Ok(RawJson::EMPTY_OBJECT),
+    });
+    let error = ErrorObject::new(ErrorCode(7), "no");
+    let refusal =
+        Message::Response(ResponseMessage { id: Some(RequestId::Number(1)), outcome: Err(error) });
+    for (members, expected) in [
+        (r#""method":"m","params":null"#, &request),
+        (r#""method":"m","params":null,"result":null,"error":null"#, &request),
+        (r#""error":null,"result":{}"#, &result),
+        (r#""method":null,"params":null,"result":{},"error":null"#, &result),
+        (r#""result":null,"error":{"code":7.0,"message":"no","data":null}"#, &refusal),
+    ] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,{members}}}"#);
+        let read = single(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let read = format!("{read:?}").replace("data: Some(null)", "data: None");
+        assert_eq!(read, format!("{expected:?}"), "{text}");
+    }
+    for (members, reason, shape) in [
+        (r#""result":null,"error":null"#, Reason::ResultNotObject, Shape::Response),
+        (r#""method":null,"result":{},"error":{}"#, Reason::ResultAndError, Shape::Response),
+        (r#""method":"m","result":{},"error":null"#, Reason::MethodAndOutcome, Shape::Request),
+    ] {
+        let malformed = broken(&format!(r#"{{"jsonrpc":"2.0","id":1,{members}}}"#));
+        assert_eq!((malformed.reason, malformed.shape), (reason, shape), "{members}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_ignored_once() {
+    let text = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
+    assert!(matches!(single(text), Ok(Message::Response(_))));
+    assert_eq!(batch("\u{feff} [1]").len(), 1);
+    let marks = "\u{feff}".repeat(100_000);
+    for text in [&marks, &format!("{marks}{{}}"), "\u{feff}1", "\u{feff}"] {
+        assert_eq!(broken(text).reason, Reason::NotJson { at: 0 });
     }
 }
 
@@ -309,7 +361,7 @@ fn an_escaped_key_is_the_key() {
 }
 
 #[test]
-fn text_nested_too_deeply_keeps_a_preceding_id() {
+fn text_nested_too_deeply_keeps_its_id() {
     let limits = ParseLimits { depth: 3, ..ParseLimits::default() };
     let fits = br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#;
     assert!(parse(fits, limits).is_ok());
@@ -320,7 +372,8 @@ fn text_nested_too_deeply_keeps_a_preceding_id() {
     let deep = br#"{"jsonrpc":"2.0","id":1,"result":{"a":[[]]}}"#;
     assert_eq!(parse(deep, limits).expect_err("too deep").answer(), None);
     let deep = br#"{"jsonrpc":"2.0","method":"m","params":{"a":[[]]},"id":1}"#;
-    assert_eq!(parse(deep, limits).expect_err("too deep").shape, Shape::Unknown);
+    let malformed = parse(deep, limits).expect_err("too deep");
+    assert_eq!((malformed.id, malformed.shape), (Some(RequestId::Number(1)), Shape::Request));
     assert!(parse(b"{}", ParseLimits { depth: 0, ..ParseLimits::default() }).is_err());
     let hostile = "[".repeat(1_000_000);
     assert!(matches!(broken(&hostile).reason, Reason::TooDeep { .. }));

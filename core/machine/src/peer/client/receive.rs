@@ -37,10 +37,11 @@ fn result_type<'r>(result: &'r RawJson<'_>, index: Option<&MemberIndex>) -> Opti
     if result.as_str().starts_with(COMPLETE) {
         return None;
     }
-    match index.and_then(|index| index.members(result.as_str())) {
+    let kind = match index.and_then(|index| index.members(result.as_str())) {
         Some(mut members) => members.find(|it| it.is_named("resultType")).map(|it| it.value),
         None => result.get("resultType"),
-    }
+    };
+    kind.filter(|kind| *kind != RawJson::NULL)
 }
 
 impl Client {
@@ -116,11 +117,11 @@ impl Client {
     /// Handles a malformed message. If it names a call, the call ends.
     // MCP 2025-11-25 basic/index#responses [RPC-007], MCP 2025-11-25 schema.json#Result [RPC-010]
     fn receive_malformed<'f>(&mut self, malformed: &Malformed, now: Instant) -> Flow<'f> {
-        const WHY: &str = "the response is malformed";
+        let why = malformed.reason.as_str();
         if let Some((key, call)) = self.connection.take_call_of_malformed(malformed) {
             match call.purpose {
                 Purpose::Opening => {
-                    let error = ErrorObject::internal(WHY);
+                    let error = ErrorObject::internal(why);
                     self.opening_answered(Err(error), now)?;
                 }
                 Purpose::KeepAlive => self.connection.keep_alive_answered(now),
@@ -128,10 +129,12 @@ impl Client {
                     self.resource_subscribed(subscription, index, UriState::Unknown, now);
                 }
                 Purpose::Application | Purpose::Listen => {
-                    self.connection.end_call(key, Failure::InvalidAnswer(WHY));
+                    self.connection.end_call(key, Failure::InvalidAnswer(why));
                 }
                 _ => {}
             }
+            let reaction = self.connection.config.policy.malformed;
+            return self.connection.violation(reaction, Violation::Malformed(malformed.reason));
         }
         let revision = self.session.as_ref().map(|session| session.revision);
         self.connection.malformed(malformed, revision, Channel::UNSOLICITED)

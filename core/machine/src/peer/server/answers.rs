@@ -18,7 +18,8 @@ use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, RequestOwner};
 use crate::peer::{Exchanged, Passed};
 use crate::protocol::{
-    Capabilities, Capability, JsonAtRevision, LoggingLevel, Method, ToolOutput, WriteJsonAt,
+    Capabilities, Capability, JsonAtRevision, LoggingLevel, Method, SerializeAt, ToolOutput,
+    WriteJsonAt,
 };
 use crate::{Era, Instant, Revision};
 
@@ -90,10 +91,10 @@ impl Server {
             out.push_str(r#"{"progressToken":"#);
             write_id(out, token);
             out.push_str(r#","progress":"#);
-            AsJson(&progress).write_json(out)?;
+            AsJson(&progress.at(revision)).write_json(out)?;
             if let Some(total) = total.filter(|total| total.is_finite()) {
                 out.push_str(r#","total":"#);
-                AsJson(&total).write_json(out)?;
+                AsJson(&total.at(revision)).write_json(out)?;
             }
             // MCP 2025-03-26 basic/utilities/progress#progress-flow [PROG-009]
             if let Some(message) = message.filter(|_| revision >= Revision::V2025_03_26) {

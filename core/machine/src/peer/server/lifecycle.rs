@@ -43,6 +43,9 @@ impl Server {
         }
         let (mut version, mut capabilities, mut client_info) = (None, None, None);
         for member in incoming.params.walk() {
+            if member.value == RawJson::NULL {
+                continue;
+            }
             match &*member.name() {
                 "protocolVersion" => version = Some(member.value),
                 "capabilities" => capabilities = Some(member.value),
@@ -220,6 +223,9 @@ impl InitializeMembers<'_> {
     fn fault(&self, incomplete: IncompleteInitialize) -> Option<&'static str> {
         let (mut name, mut client_version) = (None, None);
         for member in self.client_info.iter().flat_map(RawJson::walk) {
+            if member.value == RawJson::NULL {
+                continue;
+            }
             match &*member.name() {
                 "name" => name = Some(member.value),
                 "version" => client_version = Some(member.value),
@@ -231,9 +237,11 @@ impl InitializeMembers<'_> {
         };
         let no_string = |value| begins_otherwise(value, '"');
         let no_object = |value| begins_otherwise(value, '{');
+        // An empty array is an empty object, as everywhere in capabilities.
+        let empty = self.capabilities.as_ref().is_some_and(RawJson::is_empty_array);
         let faults = [
             (no_string(&self.version), "`protocolVersion` is not a string"),
-            (no_object(&self.capabilities), "`capabilities` is not an object"),
+            (no_object(&self.capabilities) && !empty, "`capabilities` is not an object"),
             (no_object(&self.client_info), "`clientInfo` is not an object"),
             (no_string(&name), "`clientInfo.name` is not a string"),
             (no_string(&client_version), "`clientInfo.version` is not a string"),

@@ -494,14 +494,16 @@ impl Server {
         channel: Channel,
         now: Instant,
     ) -> Flow<'f> {
-        const WHY: &str = "the response is malformed";
+        let why = malformed.reason.as_str();
         if let Some((key, call)) = self.connection.take_call_of_malformed(malformed) {
             match call.purpose {
                 Purpose::KeepAlive => self.connection.keep_alive_answered(now),
-                Purpose::Input { round, index } => self.input_failed(round, index, WHY),
+                Purpose::Input { round, index } => self.input_failed(round, index, why),
                 Purpose::Chore | Purpose::UnneededTask(_) => {}
-                _ => self.connection.end_call(key, Failure::InvalidAnswer(WHY)),
+                _ => self.connection.end_call(key, Failure::InvalidAnswer(why)),
             }
+            let reaction = self.connection.config.policy.malformed;
+            return self.connection.violation(reaction, Violation::Malformed(malformed.reason));
         }
         let revision = self.session.as_ref().map(ServerSession::revision);
         self.connection.malformed(malformed, revision, channel)

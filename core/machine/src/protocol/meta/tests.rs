@@ -93,7 +93,7 @@ fn metadata_without_entries_is_an_empty_object() {
 #[test]
 fn metadata_must_be_an_object() {
     for (text, found) in [
-        ("[]", "sequence"),
+        ("[1]", "sequence"),
         ("null", "null"),
         ("7", "integer `7`"),
         ("\"{}\"", "string \"{}\""),
