@@ -12,7 +12,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::Limits;
-use mcp_sansio_sync::{Mutex, explore};
+use mcp_sansio_sync::{Mutex, TaskCount, explore};
 use shuttle::{future, thread};
 
 use super::endpoint::Endpoint;
@@ -215,5 +215,37 @@ fn a_handler_cancelled_during_its_poll_is_notified() {
         let gives_up = thread::spawn(move || cancel_signal.cancel());
         assert!(future::block_on(running).is_none());
         gives_up.join().unwrap();
+    });
+}
+
+#[test]
+fn the_end_of_the_last_task_reaches_the_one_that_waits_for_it() {
+    const TASKS: usize = 3;
+    explore(1, || {
+        let shared = Arc::new((TaskCount::default(), Mutex::new(Vec::<Waker>::new())));
+        for _ in 0..TASKS {
+            shared.0.begin();
+        }
+        let tasks: Vec<_> = (0..TASKS)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let (count, wakers) = &*shared;
+                    if count.end() {
+                        let wakers = wakers.lock(core::mem::take);
+                        wakers.into_iter().for_each(Waker::wake);
+                    }
+                })
+            })
+            .collect();
+        let (count, wakers) = &*shared;
+        // A wake that is missed is a deadlock, which the exploration reports.
+        future::block_on(poll_fn(|cx| {
+            wakers.lock(|wakers| {
+                wakers.push(cx.waker().clone());
+                if count.await_end() { Poll::Pending } else { Poll::Ready(()) }
+            })
+        }));
+        tasks.into_iter().for_each(|task| task.join().unwrap());
     });
 }

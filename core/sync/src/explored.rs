@@ -166,3 +166,49 @@ impl AtomicBool {
         }
     }
 }
+
+/// `core::sync::atomic::AtomicUsize`, or `shuttle`'s if it was created in an exploration.
+#[derive(Debug)]
+pub struct AtomicUsize(Number);
+
+#[derive(Debug)]
+enum Number {
+    Ordinary(core::sync::atomic::AtomicUsize),
+    Explored(Box<shuttle::sync::atomic::AtomicUsize>),
+}
+
+impl Default for AtomicUsize {
+    fn default() -> Self {
+        Self(if EXPLORING.get() {
+            Number::Explored(Box::default())
+        } else {
+            Number::Ordinary(core::sync::atomic::AtomicUsize::default())
+        })
+    }
+}
+
+impl AtomicUsize {
+    /// See `core::sync::atomic::AtomicUsize::fetch_add`.
+    pub fn fetch_add(&self, value: usize, ordering: Ordering) -> usize {
+        match &self.0 {
+            Number::Ordinary(atomic) => atomic.fetch_add(value, ordering),
+            Number::Explored(atomic) => atomic.fetch_add(value, ordering),
+        }
+    }
+
+    /// See `core::sync::atomic::AtomicUsize::fetch_sub`.
+    pub fn fetch_sub(&self, value: usize, ordering: Ordering) -> usize {
+        match &self.0 {
+            Number::Ordinary(atomic) => atomic.fetch_sub(value, ordering),
+            Number::Explored(atomic) => atomic.fetch_sub(value, ordering),
+        }
+    }
+
+    /// See `core::sync::atomic::AtomicUsize::fetch_or`.
+    pub fn fetch_or(&self, value: usize, ordering: Ordering) -> usize {
+        match &self.0 {
+            Number::Ordinary(atomic) => atomic.fetch_or(value, ordering),
+            Number::Explored(atomic) => atomic.fetch_or(value, ordering),
+        }
+    }
+}

@@ -28,6 +28,8 @@ mod masking;
 mod parking;
 #[cfg(not(any(feature = "std", feature = "critical-section")))]
 mod spinning;
+#[cfg(target_has_atomic = "ptr")]
+mod task_count;
 
 #[cfg(feature = "_shuttle")]
 use explored as backend;
@@ -47,14 +49,17 @@ pub use alloc::sync::Arc;
 #[cfg(not(target_has_atomic = "ptr"))]
 pub use portable_atomic_util::Arc;
 
+#[cfg(target_has_atomic = "ptr")]
+pub use task_count::TaskCount;
+
 /// Atomics, replaced when exploring schedules.
 pub mod atomic {
-    #[cfg(not(feature = "_shuttle"))]
-    pub use core::sync::atomic::AtomicBool;
     pub use core::sync::atomic::Ordering;
+    #[cfg(not(feature = "_shuttle"))]
+    pub use core::sync::atomic::{AtomicBool, AtomicUsize};
 
     #[cfg(feature = "_shuttle")]
-    pub use super::explored::AtomicBool;
+    pub use super::explored::{AtomicBool, AtomicUsize};
 }
 
 #[cfg(feature = "_shuttle")]

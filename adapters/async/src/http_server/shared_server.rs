@@ -1,12 +1,12 @@
 use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
 use mcp_sansio_handlers::endpoint::{HandlerCall, HttpServer};
+use mcp_sansio_sync::TaskCount;
 
 use super::handler_task;
 use super::runtime::AnyRuntime;
@@ -21,9 +21,7 @@ pub(super) struct SharedServer {
     /// The runtime of the handlers.
     pub(super) runtime: Arc<dyn AnyRuntime>,
     /// Handlers that run in tasks of their own.
-    pub(super) handler_tasks: AtomicUsize,
-    /// Whether a task waits for their end.
-    pub(super) awaits_handlers: AtomicBool,
+    handler_tasks: TaskCount,
 }
 
 #[derive(Debug)]
@@ -104,12 +102,7 @@ impl SharedServer {
             store_idle: true,
             drain_wakers: Vec::new(),
         });
-        Self {
-            state,
-            runtime,
-            handler_tasks: AtomicUsize::new(0),
-            awaits_handlers: AtomicBool::new(false),
-        }
+        Self { state, runtime, handler_tasks: TaskCount::default() }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -128,13 +121,11 @@ impl SharedServer {
     }
 
     pub(super) fn begin_handler_task(&self) {
-        self.handler_tasks.fetch_add(1, Ordering::Relaxed);
+        self.handler_tasks.begin();
     }
 
     pub(super) fn end_handler_task(&self) {
-        if self.handler_tasks.fetch_sub(1, Ordering::AcqRel) == 1
-            && self.awaits_handlers.load(Ordering::Acquire)
-        {
+        if self.handler_tasks.end() {
             let wakers = take(&mut self.lock().drain_wakers);
             wakers.into_iter().for_each(Waker::wake);
         }
@@ -142,13 +133,9 @@ impl SharedServer {
 
     /// Waits until no handler runs in a task of its own.
     pub(super) fn poll_handler_tasks(&self, cx: &Context<'_>) -> Poll<()> {
-        self.awaits_handlers.store(true, Ordering::Release);
         let mut state = self.lock();
         state.register_drain_waker(cx);
-        match self.handler_tasks.load(Ordering::Acquire) {
-            0 => Poll::Ready(()),
-            _ => Poll::Pending,
-        }
+        if self.handler_tasks.await_end() { Poll::Pending } else { Poll::Ready(()) }
     }
 
     /// Changes the server and processes the resulting events.
