@@ -121,6 +121,11 @@ impl Keys {
         format!("{}:{{{requestor}}}:tasks", self.prefix)
     }
 
+    /// A proof that was used.
+    pub(crate) fn proof(&self, proof: &str) -> String {
+        format!("{}:{{{}}}:proof", self.prefix, digest(proof))
+    }
+
     fn of_nodes(&self, name: &str) -> String {
         format!("{}:{{nodes}}:{name}", self.prefix)
     }

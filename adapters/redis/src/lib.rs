@@ -25,11 +25,12 @@
 //! | `mcp:{SESSION}:streams` | set | `STREAM:PRINCIPAL` of each stream, which are removed with the session | [`RedisOptions::retention`] |
 //! | `mcp:{SESSION}:ended` | string | the session has ended: nothing of it is stored any more | four times [`SharedOptions::lease`](mcp_sansio::http::SharedOptions) |
 //! | `mcp:{SESSION}:events:STREAM:PRINCIPAL` | stream | `m`: the event, whose number is its id less one; the greatest id ends the stream | [`RedisOptions::retention`] |
+//! | `mcp:{PROOF}:proof` | string | a proof of possession (DPoP) was used | when it is too old to be used |
 //! | `mcp:{OWNER}:task:TASK` | hash | `node`; `ended`: `1` if the status is final; `task`: the result of `tasks/get`; `details`: JSON; `place`: its member of the list | with the task |
 //! | `mcp:{REQUESTOR}:tasks` | sorted set | the tasks of a 2025-11-25 requestor, as `EXPIRY:TASK`, all with the score 0 | with the last task |
 //! | `mcp:{REQUESTOR}:ended` | string | the session with these tasks has ended | as that of the session |
 //!
-//! `SESSION`, `PRINCIPAL`, `REQUESTOR` and `TASK` are hashes. `OWNER` is `REQUESTOR`, or `TASK` if every client that
+//! `SESSION`, `PRINCIPAL`, `PROOF`, `REQUESTOR` and `TASK` are hashes. `OWNER` is `REQUESTOR`, or `TASK` if every client that
 //! knows the id may use the task. Events and tasks themselves are stored as they are sent.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -73,21 +73,37 @@ impl Inner {
         Ok(number(&sent.await?) == Some(1))
     }
 
-    /// Sets the version of the schema, or compares it.
+    /// Sets the version of the schema, or compares it. While Redis cannot be reached, the first
+    /// heartbeat will do it.
     pub(crate) async fn check_schema(&self) -> Result<(), RedisStoreError> {
         let found = self.link.run(Step::Schema, |command| {
             command.arg(1).arg(self.keys.schema()).arg(SCHEMA);
         });
         let found = match found.await {
             Ok(found) => text(&found).unwrap_or_default().to_owned(),
-            Err(Failure::Redis(error)) => return Err(RedisStoreError::Unavailable(error)),
-            Err(Failure::Disconnected) => String::new(),
+            Err(Failure::Redis(error)) if !is_unreachable(&error) => {
+                return Err(RedisStoreError::Unavailable(error));
+            }
+            Err(_) => return Ok(()),
         };
         if major(&found) == major(SCHEMA) {
             return Ok(());
         }
         Err(RedisStoreError::Schema { found, used: SCHEMA })
     }
+}
+
+/// Whether Redis does not run or does not answer, which may pass. Wrong credentials do not.
+fn is_unreachable(error: &redis::RedisError) -> bool {
+    use redis::{ErrorKind, ServerErrorKind};
+    error.is_io_error()
+        || error.is_timeout()
+        || error.is_connection_refusal()
+        || error.is_connection_dropped()
+        || matches!(
+            error.kind(),
+            ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown)
+        )
 }
 
 fn major(version: &str) -> Option<u32> {

@@ -111,6 +111,18 @@ impl Inner {
         removed.await.map(drop)
     }
 
+    /// Records that a proof was used, unless it was.
+    pub(crate) async fn record_proof(
+        &self,
+        proof: &str,
+        ttl: Duration,
+    ) -> Result<Result<(), StoreError>, Failure> {
+        let mut command = redis::cmd("SET");
+        command.arg(self.keys.proof(proof)).arg("1").arg("NX").arg("PX").arg(milliseconds(ttl));
+        let recorded = !matches!(self.link.query(&command).await?, Value::Nil);
+        Ok(recorded.then_some(()).ok_or(StoreError::Refused))
+    }
+
     /// Adds the key of a session and its expiry to a script.
     fn name_session(&self, command: &mut Cmd, session: &SessionId, idle: Duration) {
         command.arg(1).arg(self.keys.session(session)).arg(milliseconds(idle));

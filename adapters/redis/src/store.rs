@@ -64,9 +64,12 @@ impl RedisStore {
     /// Connects to the Redis at `url`: `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://` for
     /// TLS with the features `tokio-tls` or `smol-tls`, or `redis+unix:///PATH`.
     ///
+    /// If Redis cannot be reached yet, the node starts without it: its server reports that it is not
+    /// ready and refuses sessions with 503, until Redis answers.
+    ///
     /// # Errors
     ///
-    /// Redis cannot be reached, the keys have an incompatible version, or an option is invalid.
+    /// Redis refuses the credentials, the keys have an incompatible version, or an option is invalid.
     pub async fn connect(url: &str, options: RedisOptions) -> Result<Self, RedisStoreError> {
         let client = redis::Client::open(url);
         let client = client.map_err(|error| RedisStoreError::Options(error.to_string()))?;
@@ -221,6 +224,10 @@ impl Inner {
             StoreAction::RemoveSession { session, requestor, refused_for, .. } => {
                 self.remove_session(&session, requestor.as_deref(), refused_for).await?;
                 StoreOutcome::Reply(Ok(StoreReply::Done))
+            }
+            StoreAction::RecordProof { proof, ttl, .. } => {
+                let recorded = self.record_proof(&proof, ttl).await?;
+                StoreOutcome::Reply(recorded.map(|()| StoreReply::Done))
             }
             StoreAction::PutTask { key, record, ttl, listed, .. } => {
                 let put = self.put_task(&key, &record, ttl, listed).await?;

@@ -25,4 +25,6 @@ pub use super::http_client::{HttpClientEndpoint, HttpEndpoint};
 #[cfg(feature = "http")]
 pub use super::http_server::{HttpServer, HttpServerError};
 pub use super::into_endpoint::IntoEndpoint;
+#[cfg(feature = "protection")]
+pub use super::protection::ProofRecord;
 pub use super::server_endpoint::ServerEndpoint;

@@ -6,16 +6,14 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 use core::task::Context;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, CatalogError, Lists};
 use mcp_sansio::http::{
-    self, ActionId, Admission, EventPosition, ExchangeId, HttpRejection, NotStored, ReadId,
-    RequestHead, Response, ServerTransmit, ShardsWithStore, StoreAction, StoreError, StoreReply,
-    StoredEvent, UnservableTool,
+    self, Admission, ExchangeId, HttpRejection, RequestHead, Response, ServerTransmit,
+    ShardsWithStore, StoreAction, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerCommand, ServerSession};
@@ -30,6 +28,7 @@ use super::input_required::InputRequired;
 use super::machines::HttpServerMachine;
 use super::middleware::Layers as _;
 use super::panics::{PanicGuard, Panicked};
+use super::proof_replies::ProofReplies;
 use super::reply::Outcome;
 use super::server::Server;
 use super::server_binding::{RunningHandlers, ServerBinding, remove_sessions};
@@ -52,7 +51,9 @@ use super::threading::{ThreadSafe, Threading};
 pub struct HttpServer<K: Threading = ThreadSafe> {
     pub(super) endpoint: ServerEndpoint<K, HttpServerMachine>,
     /// The time of the last input, used for the events that it caused.
-    latest: Instant,
+    pub(super) latest: Instant,
+    /// The proofs of requests that are being recorded in the store of several nodes.
+    pub(super) proofs: ProofReplies,
     /// Counts the token checks in progress, of all shards together.
     #[cfg(feature = "protection")]
     pub(super) checks: Arc<super::protection::CheckCount>,
@@ -102,6 +103,7 @@ impl<K: Threading> HttpServer<K> {
         Ok(Self {
             endpoint,
             latest: Instant::ZERO,
+            proofs: ProofReplies::default(),
             #[cfg(feature = "protection")]
             checks: Arc::default(),
         })
@@ -214,59 +216,6 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.notify_changes(now);
     }
 
-    /// Handles the events that a read of the event store returned: see
-    /// [`http::Server::handle_stored`].
-    pub fn handle_stored(
-        &mut self,
-        read: ReadId,
-        events: Result<Vec<StoredEvent>, NotStored>,
-        now: Instant,
-    ) {
-        self.endpoint.machine.handle_stored(read, events, now);
-    }
-
-    /// Handles a read that failed because the store cannot be reached: see
-    /// [`http::Server::fail_read`].
-    pub fn fail_read(&mut self, read: ReadId, now: Instant) {
-        self.latest = now;
-        self.endpoint.machine.fail_read(read, now);
-    }
-
-    /// Handles the completion of a shared store's action: see [`http::Server::handle_store`].
-    pub fn handle_store(
-        &mut self,
-        action: ActionId,
-        result: Result<StoreReply, StoreError>,
-        now: Instant,
-    ) {
-        self.latest = now;
-        self.endpoint.machine.handle_store(action, result, now);
-    }
-
-    /// Handles an event that a shared store has stored, or failed to store: see
-    /// [`http::Server::handle_appended`].
-    pub fn handle_appended(&mut self, place: &EventPosition) {
-        self.endpoint.machine.handle_appended(place);
-    }
-
-    /// Handles an event that a shared store has refused: see
-    /// [`http::Server::handle_append_refused`].
-    pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {
-        self.latest = now;
-        self.endpoint.machine.handle_append_refused(place, now);
-    }
-
-    /// Handles a message of another node: see [`http::Server::handle_node_message`].
-    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) {
-        self.latest = now;
-        self.endpoint.machine.handle_node_message(message, now);
-    }
-
-    /// Announces the end of this node to the others: see [`http::Server::leave`].
-    pub fn leave(&mut self) {
-        self.endpoint.machine.leave();
-    }
-
     /// Stops accepting requests: see [`http::Server::close`].
     pub fn close(&mut self, now: Instant) {
         self.endpoint.machine.close(now);
@@ -349,6 +298,7 @@ impl<K: Threading> HttpServer<K> {
     pub fn poll_call(&mut self) -> Option<HandlerCall<'static, K>> {
         let now = self.latest;
         self.remove_ended_sessions(now);
+        self.proofs.complete_all(&mut self.endpoint.machine);
         // Input requests of a task may fail at once if they cannot be sent.
         self.endpoint.notify_changes(now);
         while let Some(event) = self.endpoint.machine.poll_event() {

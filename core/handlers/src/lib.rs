@@ -205,6 +205,8 @@ mod http_call;
 mod http_client;
 #[cfg(feature = "http")]
 mod http_server;
+#[cfg(feature = "http")]
+mod http_server_store;
 mod input_required;
 mod into_endpoint;
 mod json_object;
@@ -224,6 +226,8 @@ mod opening;
 mod panics;
 #[cfg(feature = "client")]
 mod pending;
+#[cfg(feature = "http")]
+mod proof_replies;
 #[cfg(feature = "protection")]
 mod protection;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, Item};
-use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response};
+use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response, StoreError};
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Caller, Instant};
@@ -20,6 +20,7 @@ use mcp_sansio_oauth::protected_resource::{
 
 use super::http_server::HttpServer;
 use super::panics::{PanicGuard, Panicked};
+use super::proof_replies::ProofSlot;
 use super::server::Server;
 use super::threading::{ThreadSafe, Threading};
 use super::token_handler::{TokenHandler, TokenStep};
@@ -216,6 +217,20 @@ impl<K: Threading> HttpServer<K> {
         }
     }
 
+    /// Records the proof of a request whose token was [checked](Self::authorize), if nodes share a
+    /// store: await it before [`handle_request`](Self::handle_request), because another node may have
+    /// accepted the proof before. `None` if there is nothing to record.
+    pub fn record_proof(&mut self, grant: &Grant, now: Instant) -> Option<ProofRecord> {
+        let proof = grant.used_proof()?;
+        let protection = self.endpoint.handlers.protection.as_ref()?;
+        let left = proof.expires_at.saturating_sub((protection.unix_time)()).max(1);
+        let (ttl, caller) = (Duration::from_secs(left), Caller::from(grant.clone()));
+        let id = self.endpoint.machine.record_proof(proof.id.clone(), ttl, &caller, now)?;
+        let slot = Arc::<ProofSlot>::default();
+        self.proofs.0.insert(id, Arc::clone(&slot));
+        Some(ProofRecord { slot, grant: grant.clone() })
+    }
+
     /// Handles a complete request to a protected server, whose caller must be the grant of
     /// [`authorize`](Self::authorize). Returns `None` on any other server.
     pub(super) fn handle_protected<'f>(
@@ -335,6 +350,35 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
             observed.report(refused);
         }
         Poll::Ready(granted)
+    }
+}
+
+/// The proof of a request that is being recorded in the store of several nodes: see
+/// [`HttpServer::record_proof`]. Resolves to the response that refuses the request, if another node
+/// has accepted the proof before, or the store cannot tell.
+#[derive(Debug)]
+pub struct ProofRecord {
+    slot: Arc<ProofSlot>,
+    grant: Grant,
+}
+
+impl Future for ProofRecord {
+    type Output = Result<(), Response>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let waker = cx.waker().clone();
+        let (recorded, before) = self.slot.0.lock(|(outcome, known)| {
+            let before = known.replace(waker);
+            (outcome.take(), before)
+        });
+        drop(before);
+        let Some(recorded) = recorded else { return Poll::Pending };
+        let refused = match recorded {
+            Ok(()) => return Poll::Ready(Ok(())),
+            Err(StoreError::Refused) => self.grant.repeated_proof(),
+            Err(_) => self.grant.unrecorded_proof(),
+        };
+        Poll::Ready(Err(refused.to_response(None)))
     }
 }
 

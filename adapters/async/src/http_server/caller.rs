@@ -1,4 +1,5 @@
 use std::pin::pin;
+use std::sync::Arc;
 
 use mcp_sansio::http::{RequestHead, Response};
 use mcp_sansio::{Caller, Principal};
@@ -11,7 +12,7 @@ use super::sleep::with_timeout;
 /// `extensions`, or as the `principal` of its connection. Otherwise returns the response that refuses the request. The lock is not held while
 /// a token is checked.
 pub(super) async fn identify(
-    shared: &SharedServer,
+    shared: &Arc<SharedServer>,
     head: &RequestHead<'_>,
     extensions: &http::Extensions,
     principal: Option<Principal>,
@@ -23,10 +24,14 @@ pub(super) async fn identify(
         TokenRequirement::Check(checking) => checking,
     };
     let checked = with_timeout(checking.time(), &*shared.runtime, pin!(&mut checking)).await;
-    match checked {
-        Some(granted) => granted.map(Caller::from),
-        None => Err(checking.unchecked()),
+    let Some(granted) = checked else { return Err(checking.unchecked()) };
+    let grant = granted?;
+    // Other nodes must not accept the same proof.
+    let recording = shared.change(|state| state.server.record_proof(&grant, shared.now()));
+    if let Some(recording) = recording {
+        recording.await?;
     }
+    Ok(Caller::from(grant))
 }
 
 /// Returns the sender according to an earlier layer, or else to the connection.

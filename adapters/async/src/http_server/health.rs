@@ -34,19 +34,22 @@ impl Health {
         if !is_check {
             return None;
         }
-        let (mut is_closing, mut store, mut sessions, mut dropped) = (false, true, 0, 0);
+        let (mut is_closing, mut is_starting) = (false, false);
+        let (mut store, mut sessions, mut dropped) = (true, 0, 0);
         for shard in shards.iter() {
             let state = shard.lock();
             let machine = state.server.machine();
             is_closing |= machine.is_closing();
+            is_starting |= !machine.has_reached_store();
             store &= machine.is_store_available();
             sessions += machine.session_count();
             dropped += machine.dropped_store_actions();
         }
-        let is_ready = !is_closing && !self.unready.load(Ordering::Relaxed);
-        let (status, ready) = match is_ready {
-            true => (StatusCode::OK, "ready"),
-            false => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
+        let is_closing = is_closing || self.unready.load(Ordering::Relaxed);
+        let (status, ready) = match (is_closing, is_starting) {
+            (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
+            (false, true) => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
+            (false, false) => (StatusCode::OK, "ready"),
         };
         let store = if store { "available" } else { "unavailable" };
         let text = format!(

@@ -229,11 +229,12 @@ impl<R: Runtime> HttpService<R> {
     }
 
     /// Answers `GET` requests for `path` with the state of this node, for load balancers: 200, or 503
-    /// if the service is [closing](Self::close) or [not ready](Self::set_ready). The body is JSON,
+    /// if the service is [closing](Self::close) or [not ready](Self::set_ready), or has not reached the
+    /// store of the nodes since it started. The body is JSON,
     /// for example `{"status":"ready","store":"available","sessions":12,"dropped_store_actions":0}`.
     ///
     /// Such a request needs no token, and is answered before all rules of the protocol. A store that
-    /// is not available does not take a node out of service: it is usually the same for all nodes,
+    /// is no longer available does not take a node out of service: it is usually the same for all nodes,
     /// which continue with their own memory.
     #[must_use]
     pub fn health(self, path: impl Into<String>) -> Self {

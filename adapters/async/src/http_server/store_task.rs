@@ -12,6 +12,10 @@ use super::{SharedStore, StoreOutcome};
 /// Actions and outcomes handled under one lock. 64: others wait for the lock.
 const BATCH: usize = 64;
 
+/// Bytes of actions that are executed at the same time, not counting the last. 8 MiB: two messages of
+/// the maximum length, so that a store needs little time for what is before a heartbeat.
+const PENDING_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// Executes store actions, and forwards messages of other nodes, until the server is dropped.
 pub(super) async fn run(shared: Weak<SharedServer>, store: impl SharedStore) {
     let mut receive = pin!(receive(&shared, &store));
@@ -52,6 +56,7 @@ impl Origin {
             | StoreAction::ReadSession { action, .. }
             | StoreAction::SetFields { action, .. }
             | StoreAction::RemoveSession { action, .. }
+            | StoreAction::RecordProof { action, .. }
             | StoreAction::PutTask { action, .. }
             | StoreAction::ReadTask { action, .. }
             | StoreAction::ListTasks { action, .. }
@@ -84,25 +89,28 @@ impl Origin {
 }
 
 async fn execute<S: SharedStore>(shared: &Weak<SharedServer>, store: &S) {
-    let start = |action| async move {
-        let origin = Origin::of(&action);
-        (origin, store.execute(action).await)
+    let start = |action: StoreAction| async move {
+        let (origin, bytes) = (Origin::of(&action), action.byte_length());
+        (origin, bytes, store.execute(action).await)
     };
     let mut pending = FuturesUnordered::new();
+    let mut pending_bytes = 0;
     poll_fn(|cx| {
         loop {
-            let completed: Vec<(Origin, StoreOutcome)> = take_completed(Pin::new(&mut pending), cx);
+            let completed: Vec<(Origin, usize, StoreOutcome)> =
+                take_completed(Pin::new(&mut pending), cx);
             let Some(shared) = shared.upgrade() else { return Poll::Ready(()) };
             let is_done = completed.is_empty();
             if !is_done {
                 shared.change(|state| {
-                    for (origin, outcome) in completed {
+                    for (origin, bytes, outcome) in completed {
+                        pending_bytes -= bytes;
                         origin.complete(outcome, &shared, state);
                     }
                 });
             }
             let room = S::PENDING_MAX.saturating_sub(pending.len());
-            let actions = take_actions(&shared, room, pending.is_empty(), cx);
+            let actions = take_actions(&shared, (room, &mut pending_bytes), pending.is_empty(), cx);
             if is_done && actions.is_empty() {
                 return Poll::Pending;
             }
@@ -127,21 +135,23 @@ fn take_completed<F: Future>(
     completed
 }
 
-/// Takes actions of the machine. If it has no more, the task is woken when there are.
+/// Takes actions of the machine, and adds their bytes to those of the pending ones. If it has no more,
+/// the task is woken when there are.
 fn take_actions(
     shared: &Arc<SharedServer>,
-    room: usize,
+    (room, pending_bytes): (usize, &mut usize),
     is_idle: bool,
     cx: &Context<'_>,
 ) -> Vec<StoreAction> {
     let mut actions = Vec::new();
     let drained = {
         let mut state = shared.lock();
-        while actions.len() < room.min(BATCH) {
+        while actions.len() < room.min(BATCH) && *pending_bytes < PENDING_BYTES_MAX {
             let Some(action) = state.server.poll_store() else {
                 state.store_waker = Some(cx.waker().clone());
                 break;
             };
+            *pending_bytes += action.byte_length();
             actions.push(action);
         }
         if is_idle && actions.is_empty() { state.set_store_idle() } else { Vec::new() }

@@ -6,6 +6,13 @@ use crate::{RedisOptions, RedisStore, RedisStoreError};
 /// Uses each kind of key.
 async fn use_all(store: &RedisStore) {
     let inner = &store.inner;
+    // The deployment may not be ready when a node starts.
+    let mut attempts = 0;
+    while let Err(failure) = inner.extend_lease(node(1), LEASE, true, 1).await {
+        attempts += 1;
+        assert!(attempts < 100, "{failure:?}");
+        crate::sleep::sleep(Duration::from_millis(100)).await;
+    }
     assert!(inner.extend_lease(node(1), LEASE, true, 1).await.unwrap().held);
     for sequence in 0..50 {
         assert!(inner.append(&event(sequence)).await.unwrap());

@@ -98,9 +98,10 @@ async fn out_of_memory_is_a_failure_and_not_a_refusal() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_be_reached_or_used_is_an_error() {
+async fn a_store_that_cannot_be_used_is_an_error() {
     let unreachable = format!("redis://127.0.0.1:{}", super::server::free_port());
-    let error = RedisStore::connect(&unreachable, RedisOptions::new()).await.unwrap_err();
+    let Some(server) = RedisServer::start(&["--requirepass", "secret"]) else { return };
+    let error = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Unavailable(_)), "{error:?}");
     let error = RedisStore::connect("http://a", RedisOptions::new()).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Options(_)), "{error:?}");
@@ -108,4 +109,31 @@ async fn a_store_that_cannot_be_reached_or_used_is_an_error() {
         let error = RedisStore::connect(&unreachable, options).await.unwrap_err();
         assert!(matches!(error, RedisStoreError::Options(_)), "{error:?}");
     }
+}
+
+#[tokio::test]
+async fn a_node_starts_before_redis_and_joins_when_it_answers() {
+    let Some(mut server) = RedisServer::start(&[]) else { return };
+    server.kill();
+    let store = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
+    let lease = async || store.inner.extend_lease(node(1), LEASE, true, 1).await;
+    lease().await.unwrap_err();
+    server.restart();
+    let mut joined = false;
+    for _ in 0..100 {
+        joined = lease().await.is_ok_and(|lease| lease.held);
+        if joined {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(joined);
+    assert_eq!(server.cli(&["GET", &store.inner.keys.schema()]), crate::SCHEMA);
+    // One that finds other keys does not join.
+    server.kill();
+    let late = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
+    server.restart();
+    server.cli(&["SET", &late.inner.keys.schema(), "9.0"]);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    late.inner.extend_lease(node(2), LEASE, true, 1).await.unwrap_err();
 }

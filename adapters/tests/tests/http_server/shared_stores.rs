@@ -26,6 +26,8 @@ struct State {
     mailboxes: BTreeMap<NodeId, VecDeque<Vec<u8>>>,
     wakers: Vec<Waker>,
     left: Vec<NodeId>,
+    /// Whether it does not run.
+    down: bool,
 }
 
 #[derive(Default)]
@@ -74,6 +76,9 @@ impl Node {
     fn apply(&self, action: StoreAction) -> StoreOutcome {
         let mut state = self.contents.0.lock().unwrap();
         let done = StoreOutcome::Reply(Ok(StoreReply::Done));
+        if state.down {
+            return StoreOutcome::Failed;
+        }
         match action {
             StoreAction::Heartbeat { node, contents: _, .. } => {
                 *self.id.lock().unwrap() = Some(node);
@@ -209,6 +214,34 @@ async fn a_node_that_closes_has_stored_everything_and_leaves() {
         let mut wire = Wire::connect(second.address).await;
         wire.send(Post::legacy_call(&session, "progress").bytes()).await;
         assert_eq!(wire.head().await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_that_starts_before_its_store_is_not_ready_and_recovers() {
+    let (gate, contents) = (HandlerGate::new(), Contents::default());
+    contents.0.lock().unwrap().down = true;
+    let served = node(&gate, &contents).await;
+    in_time(async {
+        let status = async |request: Vec<u8>| {
+            let mut wire = Wire::connect(served.address).await;
+            wire.send(request).await;
+            wire.head().await.status
+        };
+        let health = || b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec();
+        assert_eq!(status(health()).await, 503);
+        assert_eq!(status(Post::initialize().bytes()).await, 503);
+        // It tries again by itself, once a second.
+        contents.0.lock().unwrap().down = false;
+        while status(health()).await != 200 {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert_eq!(status(Post::initialize().bytes()).await, 200);
+        // Later it stays ready, since all nodes have the same store.
+        contents.0.lock().unwrap().down = true;
+        assert_eq!(status(Post::initialize().bytes()).await, 503);
+        assert_eq!(status(health()).await, 200);
     })
     .await;
 }

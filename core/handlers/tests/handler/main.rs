@@ -85,7 +85,11 @@ mod session_items;
 #[cfg(feature = "http")]
 mod shards;
 #[cfg(feature = "http")]
+mod shared_changes;
+#[cfg(feature = "http")]
 mod shared_legacy_tasks;
+#[cfg(feature = "protection")]
+mod shared_proofs;
 #[cfg(feature = "http")]
 mod shared_tasks;
 #[cfg(feature = "http")]

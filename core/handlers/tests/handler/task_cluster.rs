@@ -10,7 +10,7 @@ use mcp_sansio::http::{
 use mcp_sansio::protocol::{ElicitSchema, TaskSupport};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::endpoint::{HttpServer, PendingHandler};
-use mcp_sansio_handlers::{Call, Elicit, NoArguments, Server};
+use mcp_sansio_handlers::{Call, Elicit, NoArguments, Server, ServerHandle};
 use serde_json::{Value, json};
 
 use crate::cluster_store::{Completion, Store};
@@ -102,12 +102,17 @@ impl TaskCluster {
     }
 
     pub(crate) fn with(server: &Server, options: &SharedOptions) -> Self {
-        let node = |at: u8| {
+        Self::of([server, server], options)
+    }
+
+    /// Starts nodes that run these servers.
+    pub(crate) fn of(servers: [&Server; 2], options: &SharedOptions) -> Self {
+        let node = |(at, server): (u8, &Server)| {
             let options = HttpServerOptions::new().shared(options.clone());
             let server = server.http(options, [at; 32], 7).unwrap();
             Node { server: Some(server), ..Node::default() }
         };
-        let nodes = (0..2).map(node).collect();
+        let nodes = (0..).zip(servers).map(node).collect();
         let now = Instant::from_millis(1000);
         let mut cluster = Self {
             nodes,
@@ -119,6 +124,22 @@ impl TaskCluster {
         };
         cluster.pass(Duration::ZERO);
         cluster
+    }
+
+    /// Returns the application's access to the clients of a node.
+    pub(crate) fn handle(&self, at: usize) -> ServerHandle {
+        self.nodes[at].server.as_ref().expect("the node runs").handle()
+    }
+
+    /// Runs a function with the server of a node.
+    pub(crate) fn with_server<T>(
+        &mut self,
+        at: usize,
+        run: impl FnOnce(&mut HttpServer, Instant) -> T,
+    ) -> T {
+        let result = run(self.nodes[at].server.as_mut().expect("the node runs"), self.now);
+        self.settle();
+        result
     }
 
     /// Ends the process of a node.

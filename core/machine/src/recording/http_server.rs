@@ -14,10 +14,11 @@ use crate::catalog::{Announcement, Catalog};
 use crate::http::origin::HostTexts;
 use crate::http::server::header_params_by_tool;
 use crate::http::{
-    ActionId, AllowedHosts, CallerHandle, CatalogChange, EventPosition, EventStore, ExchangeId,
-    HttpRejection, HttpServerOptions, NotStored, ParsedBody, ReadId, RemoteAddress, RequestHead,
-    ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, Shards, StoreAction,
-    StoreError, StoreReply, StoredEvent, TaskCommand, TaskStoreEvent, UnservableTool,
+    ActionId, AllowedHosts, AnnouncedChange, CallerHandle, CatalogChange, EventPosition,
+    EventStore, ExchangeId, HttpRejection, HttpServerOptions, NotStored, ParsedBody, ProofId,
+    ReadId, RemoteAddress, RequestHead, ResponseMode, Server, ServerLimits, ServerTimeouts,
+    ServerTransmit, Shards, StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand,
+    TaskStoreEvent, UnservableTool,
 };
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
@@ -403,8 +404,24 @@ impl Recorded<Server> {
     }
 
     /// See [`Server::handle_node_message`].
-    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) {
-        self.machine.handle_node_message(message, now);
+    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) -> Option<AnnouncedChange> {
+        self.machine.handle_node_message(message, now)
+    }
+
+    /// See [`Server::record_proof`].
+    pub fn record_proof(
+        &mut self,
+        proof: String,
+        ttl: Duration,
+        caller: &Caller,
+        now: Instant,
+    ) -> Option<ProofId> {
+        self.machine.record_proof(proof, ttl, caller, now)
+    }
+
+    /// See [`Server::poll_proof`].
+    pub fn poll_proof(&mut self) -> Option<(ProofId, Result<(), StoreError>)> {
+        self.machine.poll_proof()
     }
 
     /// See [`Server::share_task`].

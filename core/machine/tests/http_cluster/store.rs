@@ -18,6 +18,8 @@ pub(crate) struct Store {
     /// Sessions and requestors that have ended, until the store forgets that.
     ended: BTreeMap<String, Instant>,
     tasks: BTreeMap<TaskKey, Task>,
+    /// Proofs that were used, until they expire.
+    proofs: BTreeMap<String, Instant>,
     task_count: u64,
     mailboxes: BTreeMap<NodeId, Mailbox>,
     /// The most bytes that have waited for all nodes together.
@@ -199,6 +201,12 @@ impl Store {
                 self.ended.extend(ended.into_iter().flatten().map(|it| (it, now + refused_for)));
                 ("remove", Some(Completion::Action(action, Ok(StoreReply::Done))))
             }
+            StoreAction::RecordProof { action, proof, ttl } => {
+                let is_new = !self.proofs.contains_key(&proof);
+                self.proofs.entry(proof).or_insert(now + ttl);
+                let result = is_new.then_some(StoreReply::Done).ok_or(StoreError::Refused);
+                ("record proof", Some(Completion::Action(action, result)))
+            }
             StoreAction::PutTask { action, key, record, ttl, listed } => {
                 let put = self.put_task(key, (now, record), ttl.map(|ttl| now + ttl), listed);
                 ("put task", Some(Completion::Action(action, put)))
@@ -325,6 +333,7 @@ impl Store {
             | StoreAction::ReadSession { action, .. }
             | StoreAction::SetFields { action, .. }
             | StoreAction::RemoveSession { action, .. }
+            | StoreAction::RecordProof { action, .. }
             | StoreAction::PutTask { action, .. }
             | StoreAction::ReadTask { action, .. }
             | StoreAction::ListTasks { action, .. } => failed(action),
@@ -430,11 +439,16 @@ impl Store {
         self.tasks.retain(|_, task| task.expires > now);
         self.logs.retain(|_, log| log.expires > now);
         self.ended.retain(|_, until| *until > now);
+        self.proofs.retain(|_, until| *until > now);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        let Self { sessions, logs, tasks, ended, .. } = self;
-        sessions.is_empty() && logs.is_empty() && tasks.is_empty() && ended.is_empty()
+        let Self { sessions, logs, tasks, ended, proofs, .. } = self;
+        proofs.is_empty()
+            && sessions.is_empty()
+            && logs.is_empty()
+            && tasks.is_empty()
+            && ended.is_empty()
     }
 
     pub(crate) fn task_count(&self, now: Instant) -> usize {

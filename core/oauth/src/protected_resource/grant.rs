@@ -8,8 +8,9 @@ use mcp_sansio::{Caller, Credentials, Principal};
 use mcp_sansio_sync::Arc;
 
 use super::challenges::Presented;
+use super::dpop::Unaccepted;
 use super::operation::ItemLookup;
-use super::{DpopProof, ProtectedResource, TokenRefusal, VerifiedToken, scope};
+use super::{DpopProof, ProtectedResource, TokenRefusal, UsedProof, VerifiedToken, scope};
 
 /// The permissions of a request's token at this resource. Cheap to clone.
 ///
@@ -23,6 +24,7 @@ struct GrantInner {
     scopes: Vec<String>,
     expires_at: Option<u64>,
     presented: Presented,
+    proof: Option<UsedProof>,
 }
 
 impl Grant {
@@ -66,28 +68,49 @@ impl Grant {
         if token.expires_at.is_some_and(|end| end <= unix_time) {
             return Err(refused(TokenRefusal::Expired));
         }
-        match (&token.bound_to, proof) {
-            (None, None) if !resource.requires_proof() => {}
+        let proof = match (&token.bound_to, proof) {
+            (None, None) if !resource.requires_proof() => None,
             // RFC 9449, section 7.1: the proof has the key that the token is bound to.
             (Some(key), Some(proof)) if key == proof.thumbprint() => {
                 let accepted = resource.accept_proof(proof, unix_time);
-                accepted.map_err(|fault| resource.unaccepted_proof(fault))?;
+                Some(accepted.map_err(|fault| resource.unaccepted_proof(fault))?)
             }
             // RFC 9449, section 7.2: a bound token without a proof may be stolen.
             (_, None) => return Err(resource.unproven_token()),
             (_, Some(_)) => return Err(refused(TokenRefusal::Invalid)),
-        }
+        };
         Ok(Self(Arc::new(GrantInner {
             resource: Arc::clone(resource),
             principal: token.principal,
             scopes: token.scopes,
             expires_at: token.expires_at,
             presented,
+            proof,
         })))
     }
 
     pub(super) fn presented(&self) -> Presented {
         self.0.presented
+    }
+
+    /// Returns the proof of the request, if its token is bound to a key. Processes that serve the same
+    /// resource must not accept it again.
+    #[must_use]
+    pub fn used_proof(&self) -> Option<&UsedProof> {
+        self.0.proof.as_ref()
+    }
+
+    /// Returns the response to a request whose proof another process has accepted before.
+    #[must_use]
+    pub fn repeated_proof(&self) -> HttpRejection {
+        self.0.resource.unaccepted_proof(Unaccepted::Repeated)
+    }
+
+    /// Returns the response to a request if it is not known whether another process has accepted its
+    /// proof.
+    #[must_use]
+    pub fn unrecorded_proof(&self) -> HttpRejection {
+        self.0.resource.unaccepted_proof(Unaccepted::Full)
     }
 
     /// Returns the principal of the token.

@@ -21,7 +21,7 @@ use mcp_sansio_sync::Arc;
 use super::discovery::{InvalidIssuer, MetadataUrls};
 use super::resource::{ResourceMismatch, ResourceUri, is_same_resource};
 
-pub use dpop::{DpopProof, DpopVerifier, PROOF_LENGTH_MAX, ProofSignature};
+pub use dpop::{DpopProof, DpopVerifier, PROOF_LENGTH_MAX, ProofSignature, UsedProof};
 pub use extraction::ACCESS_TOKEN_LENGTH_MAX;
 pub use grant::Grant;
 pub use operation::{ItemLookup, Operation};

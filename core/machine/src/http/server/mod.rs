@@ -60,8 +60,9 @@ pub use operations::RefusedHead;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
 pub use shards::{Shards, ShardsWithStore};
 pub use shared::{
-    ActionId, Lease, MailboxShare, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply,
-    TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent, WhenUnavailable,
+    ActionId, AnnouncedChange, Lease, MailboxShare, NodeId, ProofId, SessionRecord, SharedOptions,
+    StoreError, StoreReply, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
+    TaskStoreEvent, WhenUnavailable,
 };
 pub use shared_limits::{Exhausted, SharedLimit, SharedResource};
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};

@@ -255,6 +255,16 @@ pub enum StoreAction {
         /// How long the store refuses what belongs to the session.
         refused_for: Duration,
     },
+    /// Record that a proof was used, and complete with [`StoreReply::Done`], or with
+    /// [`StoreError::Refused`] if it is recorded. One atomic step.
+    RecordProof {
+        /// Identifies the action.
+        action: ActionId,
+        /// What stands for the proof.
+        proof: String,
+        /// How long it is kept.
+        ttl: Duration,
+    },
     /// Store a task, and complete with [`StoreReply::Done`]. Its record counts against
     /// [`ServerLimits::store_bytes_max`]. One atomic step refuses it with
     /// [`StoreError::Refused`] if the store has the task and it has ended, or its node is another

@@ -184,6 +184,7 @@ pub(super) fn length_of(action: &StoreAction) -> usize {
         StoreAction::PutTask { key, record, .. } => {
             key.task.len() + record.task.len() + record.details.len()
         }
+        StoreAction::RecordProof { proof, .. } => proof.len(),
         StoreAction::ReadTask { key, .. } => key.task.len(),
         StoreAction::ListTasks { cursor, .. } => cursor.as_ref().map_or(0, String::len),
         StoreAction::Send { message, .. } => message.len(),

@@ -5,7 +5,7 @@ mod proof;
 mod replay;
 
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
@@ -151,8 +151,9 @@ impl DpopVerifier {
     /// with about 128 bytes each; the proofs of one key have a quarter of it. Requests beyond the
     /// limit are told to retry.
     ///
-    /// Processes that serve the same resource do not share the proofs that they remember: require
-    /// [nonces](Self::nonces) with a short lifetime, or a shorter [window](Self::window).
+    /// Nodes with a shared store record the proofs there as well. Other processes that serve the same
+    /// resource do not share what they remember: require [nonces](Self::nonces) with a short lifetime,
+    /// or a shorter [window](Self::window).
     #[must_use]
     pub const fn proofs_max(mut self, proofs: usize) -> Self {
         self.proofs_max = proofs;
@@ -160,20 +161,31 @@ impl DpopVerifier {
     }
 
     /// Verifies the signature of a proof, and remembers the proof.
-    fn accept(&self, proof: &DpopProof, unix_time: u64) -> Result<(), Unaccepted> {
+    fn accept(&self, proof: &DpopProof, unix_time: u64) -> Result<UsedProof, Unaccepted> {
         if !proof.is_signed(&*self.verify) {
             return Err(Unaccepted::Signature);
         }
         let id = replay::ProofId::new(proof.thumbprint(), proof.jti());
         let (expiry, limit) = (proof.iat().saturating_add(self.window), self.proofs_max);
         // RFC 9449, section 11.1: a proof is valid once within the window.
-        self.seen.lock(|seen| seen.record(id, expiry, unix_time, limit)).map_err(|refused| {
-            match refused {
-                Unrecorded::Repeated => Unaccepted::Repeated,
-                Unrecorded::Full => Unaccepted::Full,
-            }
-        })
+        let seen = self.seen.lock(|seen| seen.record(id, expiry, unix_time, limit));
+        seen.map_err(|refused| match refused {
+            Unrecorded::Repeated => Unaccepted::Repeated,
+            Unrecorded::Full => Unaccepted::Full,
+        })?;
+        // It is valid in the second of its expiry.
+        Ok(UsedProof { id: id.to_string(), expires_at: expiry.saturating_add(1) })
     }
+}
+
+/// A proof that this process has accepted, and that others must not accept again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UsedProof {
+    /// What stands for the proof: a hash of its key and its id, as 64 hexadecimal digits.
+    pub id: String,
+    /// When it could no longer be used again, in seconds since 1970.
+    pub expires_at: u64,
 }
 
 /// Why a proof with correct claims was not accepted.
@@ -254,7 +266,11 @@ impl ProtectedResource {
     }
 
     /// Verifies the signature of a proof, and that it was not used before.
-    pub(super) fn accept_proof(&self, proof: &DpopProof, now: u64) -> Result<(), Unaccepted> {
+    pub(super) fn accept_proof(
+        &self,
+        proof: &DpopProof,
+        now: u64,
+    ) -> Result<UsedProof, Unaccepted> {
         self.dpop.as_ref().map_or(Err(Unaccepted::Signature), |it| it.accept(proof, now))
     }
 }

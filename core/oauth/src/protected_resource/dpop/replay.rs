@@ -1,6 +1,7 @@
 //! The proofs that were accepted lately.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use core::fmt;
 
 use sha2::{Digest, Sha256};
 
@@ -15,6 +16,13 @@ type Digest16 = [u8; 16];
 pub(super) struct ProofId {
     key: Digest16,
     jti: Digest16,
+}
+
+impl fmt::Display for ProofId {
+    /// Writes 64 hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.iter().chain(&self.jti).try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
 }
 
 impl ProofId {

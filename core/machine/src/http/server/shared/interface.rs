@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use crate::catalog::Changes;
+
 use super::{TaskPage, TaskRecord};
 
 /// Identifies a node, from its start or from the loss of its lease to its end: 64 random bits, never
@@ -116,6 +118,20 @@ impl MailboxShare {
     pub const fn new(caller: String, bytes_max: usize, caller_bytes_max: usize) -> Self {
         Self { caller, bytes_max, caller_bytes_max }
     }
+}
+
+/// A change that the application on another node has announced: see
+/// [`Server::handle_node_message`](super::super::Server::handle_node_message).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnnouncedChange {
+    /// A resource has changed: what was kept of it is out of date.
+    Resource {
+        /// The URI of the resource.
+        uri: String,
+    },
+    /// Lists have changed.
+    Lists(Changes),
 }
 
 /// Why an action of a shared store failed.

@@ -8,6 +8,7 @@ mod batches;
 mod follow;
 mod interface;
 mod lease;
+mod proofs;
 mod relay;
 mod requests;
 mod sessions;
@@ -32,9 +33,11 @@ use super::store_queue::Account;
 use batches::Batches;
 pub(super) use follow::Follow;
 pub use interface::{
-    ActionId, Lease, MailboxShare, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply,
-    WhenUnavailable,
+    ActionId, AnnouncedChange, Lease, MailboxShare, NodeId, SessionRecord, SharedOptions,
+    StoreError, StoreReply, WhenUnavailable,
 };
+pub use proofs::ProofId;
+use proofs::Proofs;
 use requests::Parked;
 use sessions::Replica;
 pub(super) use sessions::{FIRST_REPLICA, first_of};
@@ -98,6 +101,7 @@ pub(super) struct Shared {
     /// The nodes that read this node's streams.
     followers: BTreeMap<(u64, u32), BTreeSet<NodeId>>,
     tasks: SharedTasks,
+    proofs: Proofs,
 }
 
 /// Requests that wait.
@@ -143,6 +147,7 @@ impl Shared {
             following: BTreeMap::new(),
             followers: BTreeMap::new(),
             tasks: SharedTasks::default(),
+            proofs: Proofs::default(),
         }
     }
 
@@ -221,6 +226,13 @@ impl super::Server {
     #[must_use]
     pub fn is_store_available(&self) -> bool {
         self.shared.as_ref().is_none_or(|shared| shared.available)
+    }
+
+    /// Returns whether the store has ever answered, for health checks: before that, a node cannot open
+    /// sessions or find those of others. `true` without a shared store.
+    #[must_use]
+    pub fn has_reached_store(&self) -> bool {
+        self.shared.as_ref().is_none_or(|shared| shared.contents.is_some())
     }
 
     /// Returns whether the store has not answered yet that it knows this node, as after the start or

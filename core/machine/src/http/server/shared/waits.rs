@@ -12,6 +12,7 @@ use super::super::admission::busy;
 use super::super::exchange::State;
 use super::super::store::StoreAction;
 use super::super::store_queue::Account;
+use super::proofs::ProofId;
 use super::sessions::Stored;
 use super::tasks::TaskPurpose;
 use super::{ActionId, NodeId, StoreError, StoreReply, WhenUnavailable};
@@ -44,6 +45,8 @@ pub(super) enum Purpose {
     Part { batch: u64, session: Key, is_change: bool },
     /// The end of a node.
     Depose(NodeId),
+    /// A proof that is used once.
+    Proof(ProofId),
     /// A task.
     Task(TaskPurpose),
 }
@@ -173,6 +176,7 @@ impl Server {
             Purpose::Part { batch, session, is_change } => {
                 self.settle_part(batch, session, (is_change, result), now);
             }
+            Purpose::Proof(proof) => self.settle_proof(proof, result.map(drop)),
             Purpose::Task(purpose) => self.settle_task(purpose, result, now),
             Purpose::Depose(node) => {
                 self.handle_deposed(node, matches!(result, Ok(StoreReply::Deposed(true))), now);
