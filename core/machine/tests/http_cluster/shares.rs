@@ -162,10 +162,11 @@ fn a_quiet_caller_is_served_while_another_fills_the_queue_of_the_store() {
     let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "c", "version": "1"}}});
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let request = |address, session: Option<String>| Outgoing {
         method: "POST",
+        body: if session.is_some() { &ping } else { &initialize }.to_string(),
         session,
-        body: initialize.to_string(),
         address: Some(address),
         ..Outgoing::default()
     };
@@ -178,8 +179,7 @@ fn a_quiet_caller_is_served_while_another_fills_the_queue_of_the_store() {
         }
         if tick % 20 == 0 {
             quiet.push((cluster.now, cluster.request(0, 0, request(2, None))));
-            let body = json!({"jsonrpc": "2.0", "id": tick, "method": "ping"}).to_string();
-            let asked = Outgoing { session: Some(known.clone()), body, ..request(2, None) };
+            let asked = request(2, Some(known.clone()));
             quiet.push((cluster.now, cluster.request(0, 0, asked)));
         }
         cluster.advance(Duration::from_millis(10));
