@@ -193,7 +193,7 @@ fn requests_that_the_machine_answers_or_refuses_have_spans() {
         .request("prompts/list", r#"{"cursor":"wrong"}"#)
         .expect(r#"{"error":{"code":-32602}}"#)
         .send(r#"{"jsonrpc":"2.0","id":"x","method":"initialize","params":{}}"#)
-        .expect(r#"{"error":{"code":-32600}}"#);
+        .expect(r#"{"error":{"code":-32602}}"#);
     let mut pair = Pair::new(Stream::new(server.endpoint(42).unwrap(), script));
     pair.run_until_idle();
     pair.transport.client.as_ref().unwrap().assert_done();
@@ -206,7 +206,7 @@ fn requests_that_the_machine_answers_or_refuses_have_spans() {
     let again = attributes(&again.unwrap());
     assert_eq!(
         (&*again["jsonrpc.request.id"], &*again["rpc.response.status_code"]),
-        ("x", "-32600")
+        ("x", "-32602")
     );
 }
 
