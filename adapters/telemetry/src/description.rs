@@ -114,7 +114,7 @@ impl Description {
     // among them.
     pub(crate) fn of_metric(
         &self,
-        (verdict, is_answered): (&Verdict, bool),
+        (verdict, is_answered, has_run): (&Verdict, bool, bool),
         revision: Option<Revision>,
         options: &Options,
     ) -> Vec<KeyValue> {
@@ -122,13 +122,16 @@ impl Description {
         let mut all = Vec::with_capacity(12);
         // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-013]
         all.push(KeyValue::new(attribute::METHOD_NAME, self.bounded_method(answered)));
-        // An item that does not exist is any text of the peer.
-        let is_unknown = self.direction == Direction::Received && verdict.code == Some(-32602);
-        if !is_unknown {
+        // Until a request has reached its handler, the item that it names is any text of the peer.
+        // A handler may also say that there is no such item.
+        let is_known = self.direction == Direction::Sent
+            || has_run && !verdict.code.is_some_and(is_fault_of_the_sender);
+        if is_known {
             self.push_item(&mut all);
         }
         if let Subject::Resource(uri) = &self.subject
             && options.uris_in_metrics
+            && is_known
         {
             all.push(KeyValue::new(attribute::RESOURCE_URI, uri.clone()));
         }

@@ -11,6 +11,7 @@ pub(crate) struct Options {
     pub(crate) addresses: bool,
     pub(crate) notifications: bool,
     pub(crate) outer_tool_spans: bool,
+    pub(crate) links_peers: bool,
     #[cfg(feature = "tracing")]
     pub(crate) tracing_spans: bool,
     #[cfg(feature = "tracing")]
@@ -29,6 +30,7 @@ impl Default for Options {
             addresses: true,
             notifications: true,
             outer_tool_spans: false,
+            links_peers: false,
             #[cfg(feature = "tracing")]
             tracing_spans: false,
             #[cfg(feature = "tracing")]

@@ -37,6 +37,8 @@ pub(crate) struct OperationSpan {
     #[cfg(feature = "tracing")]
     tracing: Option<TracingSpan>,
     start: Instant,
+    /// Whether its handler has run, so that the item that it names exists.
+    has_run: AtomicBool,
     ended: AtomicBool,
 }
 
@@ -110,6 +112,7 @@ impl OperationSpan {
             #[cfg(feature = "tracing")]
             tracing,
             start: now(),
+            has_run: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         }
     }
@@ -137,7 +140,9 @@ impl OperationSpan {
         if !self.is_outer {
             span.end();
         }
-        let answered = (&verdict, is_answered);
+        let has_run = self.has_run.load(Ordering::Relaxed)
+            || matches!(end.outcome, OperationOutcome::Done | OperationOutcome::ToolFailed);
+        let answered = (&verdict, is_answered, has_run);
         let attributes = description.of_metric(answered, end.revision, &shared.options);
         shared.metrics.operation(description.direction, time, &attributes);
         #[cfg(feature = "tracing")]
@@ -235,6 +240,7 @@ impl Observation for OperationSpan {
     }
 
     fn run(&self, part: &mut dyn FnMut()) {
+        self.has_run.store(true, Ordering::Relaxed);
         let _entered = self.context.clone().attach();
         #[cfg(feature = "tracing")]
         if let Some(tracing) = &self.tracing {
@@ -283,6 +289,17 @@ fn parent(shared: &Shared, operation: &Operation<'_>) -> (Context, Vec<Link>) {
             _ => None,
         });
         return (parent.unwrap_or_else(Context::current), Vec::new());
+    }
+    if shared.options.links_peers {
+        // The context of a layer around the server, which is not the peer's.
+        let own = Some(Context::current()).filter(|current| current.has_active_span());
+        let ambient = match own {
+            Some(_) => None,
+            None => shared.propagators.ambient(operation.transport),
+        };
+        let links = [carried, ambient].into_iter().flatten().filter(has_span);
+        let links = links.map(|peer| Link::with_context(peer.span().span_context().clone()));
+        return (own.unwrap_or_default(), links.collect());
     }
     // MCP 2026-07-28 otel:mcp#context-propagation [TRACE-006] [TRACE-007]: `_meta` decides, and the
     // context of the HTTP request is linked. Without the former, the latter is also the parent.

@@ -156,6 +156,16 @@ impl Telemetry {
         self.change(|shared| shared.options.outer_tool_spans = join)
     }
 
+    /// Sets whether the trace context that a peer sends is linked, in place of being the parent of the
+    /// operations that it requests; by default it is the parent, as the conventions ask. Turn it on for
+    /// a server whose clients are not trusted: a client could otherwise choose the trace in which
+    /// operations appear, whether they are sampled, and the baggage that handlers pass on. The context
+    /// that a layer around the server has entered stays the parent.
+    #[must_use]
+    pub fn link_peers(self, link: bool) -> Self {
+        self.change(|shared| shared.options.links_peers = link)
+    }
+
     /// Sets whether operations are spans of `tracing`, too, with the target `mcp_sansio::operation`
     /// at the level INFO; by default they are not.
     ///

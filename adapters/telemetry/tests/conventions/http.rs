@@ -1,14 +1,18 @@
 //! Operations over HTTP.
 
+use std::sync::{Arc, Mutex};
+
 use mcp_sansio::http::{HttpServerOptions, RequestHead};
 use mcp_sansio::{Caller, Instant, Revision};
+use mcp_sansio_handlers::{Call, Server};
 use opentelemetry::Context;
+use opentelemetry::baggage::BaggageExt as _;
 use opentelemetry::trace::{
     SpanKind, Status, TraceContextExt as _, Tracer as _, TracerProvider as _,
 };
 
 use crate::exported::{Exported, attributes};
-use crate::{observed_over_http, oslo, server};
+use crate::{Place, observed_over_http, oslo, server};
 
 /// A modern call of a tool, with members for its `_meta`.
 fn call(meta: &str) -> String {
@@ -18,12 +22,16 @@ fn call(meta: &str) -> String {
 }
 
 fn head() -> RequestHead<'static> {
+    head_of("2026-07-28")
+}
+
+fn head_of(revision: &'static str) -> RequestHead<'static> {
     let mut head = RequestHead::new("POST", "/mcp");
     for (name, value) in [
         ("host", "localhost"),
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
-        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-protocol-version", revision),
         ("mcp-method", "tools/call"),
         ("mcp-name", "forecast"),
     ] {
@@ -33,7 +41,11 @@ fn head() -> RequestHead<'static> {
 }
 
 fn post(exported: &Exported, head: &RequestHead<'_>, body: &str) {
-    let server = server().observe_operations(exported.telemetry.clone());
+    post_to(server(), exported, head, body);
+}
+
+fn post_to(server: Server, exported: &Exported, head: &RequestHead<'_>, body: &str) {
+    let server = server.observe_operations(exported.telemetry.clone());
     let mut server = server.http(HttpServerOptions::new(), [7; 32], 42).unwrap();
     let (_, call) = server.handle_request(head, body.as_bytes(), &Caller::ANONYMOUS, Instant::ZERO);
     if let Some(call) = call {
@@ -221,4 +233,66 @@ fn a_modern_notification_has_a_span() {
     post(&exported, &head, body);
     let span = exported.span("notifications/roots/list_changed", SpanKind::Server);
     assert_eq!(attributes(&span)["mcp.protocol.version"], "2026-07-28");
+}
+
+#[test]
+fn a_metric_names_no_item_of_a_request_that_reached_no_handler() {
+    // Rule: [TRACE-014] [TRACE-015].
+    const POINT: &str = "mcp.server.operation.duration";
+    let chosen = || call("").replace("forecast", "chosen");
+    let without_tools = || Server::new("s", "1");
+    let legacy = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"chosen"}}"#;
+    for (server, head, body, code) in [
+        (server(), head_of("2025-11-25"), legacy.to_owned(), "-32600"),
+        (without_tools(), head(), call(""), "-32601"),
+        (server(), head(), chosen(), "-32020"),
+        (server(), head_of("2099-01-01"), chosen().replace("2026-07-28", "2099-01-01"), "-32022"),
+    ] {
+        let exported = Exported::new();
+        post_to(server, &exported, &head, &body);
+        let point = exported.point(POINT, "tools/call");
+        assert_eq!(point["rpc.response.status_code"], code);
+        assert!(!point.contains_key("gen_ai.tool.name"), "{point:?}");
+    }
+    // A tool that exists is named, whatever its handler answers.
+    let exported = Exported::new();
+    post(&exported, &head(), &call(""));
+    assert_eq!(exported.point(POINT, "tools/call")["gen_ai.tool.name"], "forecast");
+}
+
+#[test]
+fn the_context_of_a_peer_is_linked_on_request() {
+    const META: &str = r#""traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01","baggage":"user=eve","#;
+    const HEADER: &[u8] = b"00-1af7651916cd43dd8448eb211c80319c-10f067aa0ba902b7-01";
+    for has_layer in [false, true] {
+        let mut exported = Exported::new();
+        exported.telemetry = exported.telemetry.clone().link_peers(true);
+        let tracer = exported.tracers.tracer("http");
+        let outer = Context::new().with_span(tracer.start("POST /mcp"));
+        let seen = Arc::new(Mutex::new(None));
+        let baggage = Arc::clone(&seen);
+        let server = Server::new("s", "1").tool("forecast", "", move |_: Call<Place>| {
+            *baggage.lock().unwrap() = Some(Context::current().baggage().len());
+            "Sunny"
+        });
+        let mut head = head();
+        head.field("traceparent", HEADER);
+        {
+            let _entered = has_layer.then(|| outer.clone().attach());
+            post_to(server, &exported, &head, &call(META));
+        }
+        let span = exported.span("tools/call forecast", SpanKind::Server);
+        let links = span.links.iter().map(|link| link.span_context.span_id().to_string());
+        let links: Vec<_> = links.collect();
+        if has_layer {
+            assert_eq!(span.parent_span_id, outer.span().span_context().span_id());
+            assert_eq!(links, ["00f067aa0ba902b7"]);
+        } else {
+            assert_eq!(span.parent_span_id, opentelemetry::trace::SpanId::INVALID);
+            assert_eq!(links, ["00f067aa0ba902b7", "10f067aa0ba902b7"]);
+        }
+        let trace = span.span_context.trace_id().to_string();
+        assert_ne!(&trace[1..], "af7651916cd43dd8448eb211c80319c");
+        assert_eq!(*seen.lock().unwrap(), Some(0), "the peer's baggage was adopted");
+    }
 }

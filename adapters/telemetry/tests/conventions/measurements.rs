@@ -1,7 +1,8 @@
 //! The histograms.
 
 use mcp_sansio::Revision;
-use mcp_sansio_handlers::NoArguments;
+use mcp_sansio_handlers::middleware::{Next, ServerRequest};
+use mcp_sansio_handlers::{HandlerError, NoArguments};
 use mcp_sansio_test::connect;
 
 use crate::exported::Exported;
@@ -87,5 +88,28 @@ fn sessions_over_http_end_when_the_client_deletes_them() {
         let points = exported.points(name);
         assert_eq!(points.len(), 1, "{name}");
         assert_eq!(points[0].0["network.protocol.name"], "http");
+    }
+}
+
+#[test]
+fn a_name_that_no_handler_has_is_in_no_metric_of_the_server() {
+    // Rule: [TRACE-014] [TRACE-015].
+    let exported = Exported::new();
+    let server = server().observe_operations(exported.telemetry.clone()).middleware(
+        async |_: ServerRequest, _: Next| {
+            let code = mcp_sansio::jsonrpc::ErrorCode(7);
+            let error = mcp_sansio::jsonrpc::ErrorObject::new(code, "too many");
+            Err(HandlerError::Protocol(error))
+        },
+    );
+    let (client, mut pair) = connect(&server, &host(Revision::LATEST));
+    for name in ["chosen", "by", "a", "peer"] {
+        pair.run(client.call_tool(name, &NoArguments {})).unwrap_err();
+        pair.run(client.get_prompt(name, [])).unwrap_err();
+    }
+    for (point, _) in exported.points("mcp.server.operation.duration") {
+        for absent in ["gen_ai.tool.name", "gen_ai.prompt.name"] {
+            assert!(!point.contains_key(absent), "{point:?}");
+        }
     }
 }
