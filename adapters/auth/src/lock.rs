@@ -29,6 +29,7 @@ impl Lock {
     /// Waits for the lock on the file at `path`, as long as `waits` returns true and at most for
     /// `patience`. The lock file is not removed: otherwise two processes could each hold a file of
     /// that name.
+    #[allow(clippy::disallowed_methods, reason = "only the core must not read the time")]
     pub(crate) fn acquire_within(
         path: &Path,
         patience: Duration,

@@ -224,7 +224,7 @@ pub(super) fn scopes(request: &Parameters, options: &Options) -> Result<Vec<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::authorization_server::ClientAuthentication;
+    use crate::ClientAuthentication;
 
     const ISSUER: &str = "http://127.0.0.1:1";
     const REQUEST: &str = "response_type=code&client_id=c&redirect_uri=https://a.example/?x=1\

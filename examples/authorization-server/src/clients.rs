@@ -237,7 +237,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::authorization_server::SigningKeys;
+    use crate::SigningKeys;
 
     const ISSUER: &str = "http://127.0.0.1:1";
 

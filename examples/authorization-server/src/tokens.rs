@@ -184,8 +184,8 @@ mod tests {
     use form_urlencoded::Serializer;
 
     use super::*;
-    use crate::authorization_server::grants::Consent;
-    use crate::authorization_server::{ClientAuthentication, TrustedIssuer};
+    use crate::grants::Consent;
+    use crate::{ClientAuthentication, TrustedIssuer};
 
     const ISSUER: &str = "http://127.0.0.1:1";
     const RESOURCE: &str = "http://127.0.0.1:2/mcp";

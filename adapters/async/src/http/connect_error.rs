@@ -60,7 +60,7 @@ pub enum ConnectError<C> {
         /// The value of `WWW-Authenticate`, which says how to obtain authorization.
         challenge: Option<String>,
         /// The start of the body, which may give the reason: see [`TransportFailure::excerpt`].
-        body: Option<String>,
+        body: Option<Box<str>>,
     },
     /// The URL leads to an HTTP server, but not to an MCP endpoint.
     #[error("no MCP server at {url}: HTTP status {status}{}; is the path of the URL right?", DisplayBody(.body.as_deref()))]
@@ -70,7 +70,7 @@ pub enum ConnectError<C> {
         /// 404, 405 or 410.
         status: u16,
         /// The start of the body, which may give the reason: see [`TransportFailure::excerpt`].
-        body: Option<String>,
+        body: Option<Box<str>>,
     },
     /// The peers could not agree on a connection.
     #[error("no connection to the server at {url}: {}{}", DisplayReason(.reason), DisplayCause(.cause.as_ref()))]

@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 use core::time::Duration;
@@ -47,7 +48,7 @@ pub enum TransportFailure {
         /// The JSON-RPC error in the body, if the body is one without an id.
         error: Option<ErrorObject<'static>>,
         /// The start of the body, if it is text: see [`excerpt`](Self::excerpt).
-        body: Option<String>,
+        body: Option<Box<str>>,
     },
     /// The server requires authorization, or denies access to the authorized client.
     #[error("the server refused the authorization, with HTTP status {status}{}{}", After(challenge.as_deref()), After(body.as_deref()))]
@@ -57,7 +58,7 @@ pub enum TransportFailure {
         /// The value of `WWW-Authenticate`.
         challenge: Option<String>,
         /// The start of the body, if it is text: see [`excerpt`](Self::excerpt).
-        body: Option<String>,
+        body: Option<Box<str>>,
     },
     /// The server requires authorization, and the client's authorization flow failed.
     #[error("the authorization failed: {reason}")]
@@ -112,7 +113,7 @@ impl TransportFailure {
     /// [`EXCERPT_MAX`](Self::EXCERPT_MAX) bytes, on one line, with control and bidirectional
     /// formatting characters escaped. `None` if the body is empty or not UTF-8.
     #[must_use]
-    pub fn excerpt(body: &[u8]) -> Option<String> {
+    pub fn excerpt(body: &[u8]) -> Option<Box<str>> {
         let text = core::str::from_utf8(body).ok()?.trim_start_matches('\u{feff}');
         let mut excerpt = String::new();
         for word in text.split_whitespace() {
@@ -124,7 +125,7 @@ impl TransportFailure {
                 if excerpt.len() + length + usize::from(space) + ELLIPSIS.len() > Self::EXCERPT_MAX
                 {
                     excerpt.push_str(ELLIPSIS);
-                    return Some(excerpt);
+                    return Some(excerpt.into_boxed_str());
                 }
                 if space {
                     excerpt.push(' ');
@@ -136,7 +137,7 @@ impl TransportFailure {
                 }
             }
         }
-        (!excerpt.is_empty()).then_some(excerpt)
+        (!excerpt.is_empty()).then(|| excerpt.into_boxed_str())
     }
 }
 

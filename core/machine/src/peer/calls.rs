@@ -13,8 +13,8 @@ use crate::jsonrpc::{RawJson, WriteError, WriteJson};
 use crate::protocol::{LoggingLevel, Method};
 
 use super::augmentation::Lasts;
+use super::call_context::CallContext;
 use super::limits::Limits;
-use super::operation::CallContext;
 use super::outbox::Channel;
 use super::outgoing::ReadNumber;
 #[cfg(feature = "server")]

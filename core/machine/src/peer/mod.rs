@@ -10,6 +10,7 @@
 // MCP 2025-11-25 basic/index#messages [RPC-033]
 
 mod augmentation;
+mod call_context;
 mod calls;
 mod changed_params;
 #[cfg(feature = "client")]
@@ -54,6 +55,7 @@ mod unread;
 #[cfg(feature = "observer")]
 pub use crate::binding::OperationTransport;
 pub use crate::binding::TransportFailure;
+pub use call_context::CallContext;
 #[cfg(feature = "client")]
 pub use client::{Client, ClientOptions, ClientRole, ClientSession};
 #[cfg(feature = "client")]
@@ -83,8 +85,8 @@ pub use middleware::{
 };
 #[cfg(feature = "observer")]
 pub use operation::{
-    CallContext, Cause, Direction, Observation, Operation, OperationEnd, OperationObserver,
-    OperationOutcome, SessionStart,
+    Cause, Direction, Observation, Operation, OperationEnd, OperationObserver, OperationOutcome,
+    SessionStart,
 };
 pub use options::ConnectionOptions;
 pub use outgoing::CallOptions;

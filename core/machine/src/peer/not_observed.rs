@@ -7,6 +7,7 @@ use crate::jsonrpc::{ErrorObject, Message, RawJson, RequestId, WriteError, Write
 use crate::protocol::{Method, Side, ToolOutput};
 use crate::{Caller, Revision};
 
+use super::call_context::CallContext;
 use super::connection::Flow;
 use super::event::{CloseReason, Failure};
 use super::options::ConnectionConfig;
@@ -106,13 +107,14 @@ impl Observed {
     }
 
     #[inline(always)]
-    pub(in crate::peer) const fn begin_round(
+    pub(in crate::peer) fn begin_round(
         &mut self,
         _: Key,
         _: (i64, Method),
         _: &dyn WriteJson,
         _: Option<&RawJson<'_>>,
         _: Option<Revision>,
+        _: Option<CallContext>,
     ) -> Result<Begun, WriteError> {
         Ok(Begun)
     }

@@ -15,12 +15,13 @@ use crate::jsonrpc::{
 use crate::protocol::{Method, Side, ToolOutput};
 use crate::{Caller, Revision};
 
+use super::call_context::CallContext;
 use super::connection::Flow;
 use super::event::{CloseReason, Event, Failure};
 use super::metadata;
 use super::operation::{
-    CallContext, Cause, Direction, Observation, Operation, OperationEnd, OperationObserver,
-    OperationOutcome, SessionStart,
+    Cause, Direction, Observation, Operation, OperationEnd, OperationObserver, OperationOutcome,
+    SessionStart,
 };
 use super::options::ConnectionConfig;
 use super::outgoing::{CallOptions, Outgoing};

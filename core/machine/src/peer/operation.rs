@@ -1,6 +1,5 @@
 //! Operations: the requests and notifications of a connection in both directions, for telemetry.
 
-use alloc::boxed::Box;
 use core::any::Any;
 use core::fmt;
 
@@ -11,6 +10,7 @@ use crate::jsonrpc::{ErrorObject, RawJson, RequestId};
 use crate::protocol::{Method, Side};
 use crate::{Caller, Revision};
 
+use super::call_context::CallContext;
 use super::event::{CloseReason, Failure};
 
 /// Receives every operation of a connection: each request and notification, sent or received,
@@ -143,31 +143,6 @@ pub enum Cause<'a> {
     Call(&'a CallContext),
     /// A received request whose handler sends the message.
     Request(&'a dyn Observation),
-}
-
-/// The context of a call, as its observer has captured it.
-#[derive(Clone)]
-pub struct CallContext(Arc<dyn Any + Send + Sync>);
-
-impl CallContext {
-    /// Creates a context.
-    #[must_use]
-    pub fn new(context: impl Any + Send + Sync) -> Self {
-        let context: Box<dyn Any + Send + Sync> = Box::new(context);
-        Self(Arc::from(context))
-    }
-
-    /// Returns the context, if it is a `T`.
-    #[must_use]
-    pub fn get<T: Any>(&self) -> Option<&T> {
-        self.0.downcast_ref()
-    }
-}
-
-impl fmt::Debug for CallContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CallContext(..)")
-    }
 }
 
 /// A legacy session at its beginning.

@@ -57,7 +57,6 @@ pub struct CallOptions<'a> {
     /// for methods that the protocol does not define.
     pub(super) task: Option<Augmentation>,
     /// The context of the caller, for the observer of the connection.
-    #[cfg(feature = "observer")]
     pub context: Option<super::CallContext>,
 }
 
@@ -125,7 +124,6 @@ impl<'a> CallOptions<'a> {
     }
 
     /// Sets the context of the caller, which the observer of the connection has captured.
-    #[cfg(feature = "observer")]
     #[must_use]
     pub fn context(mut self, context: Option<super::CallContext>) -> Self {
         self.context = context;

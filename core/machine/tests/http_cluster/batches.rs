@@ -50,7 +50,8 @@ fn a_message_in_a_batch_has_the_effects_that_it_has_alone() {
         "method": format!("notifications/{method}"), "params": params})
     };
     let nothing = effects_of(None, |_| notification("unknown", json!({})));
-    let cases: [(&str, &dyn Fn(&Value) -> Value); 6] = [
+    type Member<'a> = &'a dyn Fn(&Value) -> Value;
+    let cases: [(&str, Member<'_>); 6] = [
         (
             "a response",
             &|question| json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}),

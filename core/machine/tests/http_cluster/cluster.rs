@@ -469,10 +469,10 @@ impl Cluster {
         for node in 0..self.nodes.len() {
             let of_node = |due: &Due| matches!(due, Due::Message(to, ..) if *to == node);
             let last = self.agenda.iter().rev().find(|(_, due)| of_node(due));
-            if let Some(at) = last.map(|(at, _)| *at) {
-                if let Some(due) = self.agenda.remove(&at) {
-                    self.forget_message(&due);
-                }
+            if let Some(at) = last.map(|(at, _)| *at)
+                && let Some(due) = self.agenda.remove(&at)
+            {
+                self.forget_message(&due);
             }
         }
     }

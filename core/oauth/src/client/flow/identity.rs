@@ -297,7 +297,7 @@ impl AuthorizationClient {
     pub(super) fn registered(
         &mut self,
         flow: &mut Flow,
-        mut step: Box<PendingRegistration>,
+        mut step: PendingRegistration,
         fetched: &Fetched,
         now: Instant,
     ) -> StepResult {
@@ -314,7 +314,7 @@ impl AuthorizationClient {
             {
                 step.with_scopes = false;
                 let body = step.request.clone();
-                return Ok(self.send_registration(*step, body));
+                return Ok(self.send_registration(step, body));
             }
             Ok(_) | Err(RegistrationFault::Answer(_) | RegistrationFault::Client)
                 if !fetched.is_success() =>

@@ -257,7 +257,7 @@ impl AuthorizationClient {
             Step::Resource(urls) => client.resource_answered(flow, urls, &fetched),
             Step::Issuer(issuer, urls) => client.issuer_answered(flow, issuer, urls, &fetched, now),
             Step::Base => client.base_answered(flow, &fetched, now),
-            Step::Registration(step) => client.registered(flow, step, &fetched, now),
+            Step::Registration(step) => client.registered(flow, *step, &fetched, now),
             Step::Token(step) => client.token_answered(flow, step, &fetched, now),
             // These do not wait for a response.
             step => Ok(Next::Wait(step)),

@@ -1,0 +1,32 @@
+//! What an observer of operations keeps with a call.
+
+use alloc::boxed::Box;
+use core::any::Any;
+use core::fmt;
+
+use mcp_sansio_sync::Arc;
+
+/// The context of a call, as its observer has captured it.
+#[derive(Clone)]
+pub struct CallContext(Arc<dyn Any + Send + Sync>);
+
+impl CallContext {
+    /// Creates a context.
+    #[must_use]
+    pub fn new(context: impl Any + Send + Sync) -> Self {
+        let context: Box<dyn Any + Send + Sync> = Box::new(context);
+        Self(Arc::from(context))
+    }
+
+    /// Returns the context, if it is a `T`.
+    #[must_use]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CallContext(..)")
+    }
+}
