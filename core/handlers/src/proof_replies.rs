@@ -1,4 +1,4 @@
-//! Those who wait until the proof of a request is recorded in the store of several nodes.
+//! Requests whose proof is being recorded in the store of several nodes.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -13,9 +13,16 @@ use super::machines::HttpServerMachine;
 #[derive(Debug, Default)]
 pub(super) struct ProofReplies(pub(super) BTreeMap<ProofId, Arc<ProofSlot>>);
 
-/// The outcome, once it is known, and who waits for it.
+/// The reply to one request to record a proof.
 #[derive(Debug, Default)]
-pub(super) struct ProofSlot(pub(super) Mutex<(Option<Result<(), StoreError>>, Option<Waker>)>);
+pub(super) struct ProofSlot(pub(super) Mutex<ProofReply>);
+
+/// The reply, once it has arrived, and the task that waits for it.
+#[derive(Debug, Default)]
+pub(super) struct ProofReply {
+    pub(super) outcome: Option<Result<(), StoreError>>,
+    pub(super) waiting: Option<Waker>,
+}
 
 impl ProofReplies {
     /// Tells the outcomes that the machine knows.
@@ -27,9 +34,9 @@ impl ProofReplies {
 
     fn complete(&mut self, proof: ProofId, result: Result<(), StoreError>) {
         let Some(slot) = self.0.remove(&proof) else { return };
-        let waker = slot.0.lock(|(outcome, waker)| {
-            *outcome = Some(result);
-            waker.take()
+        let waker = slot.0.lock(|reply| {
+            reply.outcome = Some(result);
+            reply.waiting.take()
         });
         if let Some(waker) = waker {
             waker.wake();

@@ -367,9 +367,9 @@ impl Future for ProofRecord {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let waker = cx.waker().clone();
-        let (recorded, before) = self.slot.0.lock(|(outcome, known)| {
-            let before = known.replace(waker);
-            (outcome.take(), before)
+        let (recorded, before) = self.slot.0.lock(|reply| {
+            let before = reply.waiting.replace(waker);
+            (reply.outcome.take(), before)
         });
         drop(before);
         let Some(recorded) = recorded else { return Poll::Pending };
