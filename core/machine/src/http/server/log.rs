@@ -410,7 +410,9 @@ mod tests {
             [("b", Some(2)), ("{\"id\":9,\"method\":\"ping\"}", None), ("d", Some(3))]
         {
             log.push(None, Some(3), message.as_bytes());
-            id.map(|id| log.note_request(id));
+            if let Some(id) = id {
+                log.note_request(id);
+            }
         }
         // The first was taken.
         assert_eq!(log.withdraw_from(17), [2, 3]);

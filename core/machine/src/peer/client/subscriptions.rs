@@ -287,7 +287,7 @@ impl Client {
         if self.subscriptions.is_empty() {
             return SubscriptionHandles::NONE;
         }
-        // MCP 2025-11-25 server/resources#subscriptions [RSRC-005]: one update for all subscriptions
+        // MCP 2025-11-25 schema.json#ResourceUpdatedNotification [RSRC-005]: one update for all subscriptions
         // of the session.
         let uri = params.get("uri");
         let uri = uri.as_ref().and_then(text);

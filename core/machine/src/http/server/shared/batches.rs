@@ -54,7 +54,7 @@ struct Effects {
 
 impl Server {
     /// Handles a batch of messages to a session, and its effects on other nodes.
-    // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-007]
+    // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]
     pub(super) fn post_batch<'f>(
         &mut self,
         head: &RequestHead<'_>,
