@@ -42,7 +42,7 @@ pub(crate) const LAYERS: &[&[Module]] = &[
 ];
 
 /// Modules below all layers, which are independent of the protocol and may name one another.
-pub(crate) const FOUNDATION: [&str; 7] =
+pub(crate) const FOUNDATION: [&str; 8] =
     ["backoff", "caller", "instant", "job", "panic_guard", "principal", "printable", "session_key"];
 
 /// Exceptions to the rules. The list should become shorter: an exception that is no longer needed
