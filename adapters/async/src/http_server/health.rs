@@ -2,8 +2,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
+use mcp_sansio::http::RequestHead;
 
 use super::ServedBody;
+use super::response;
 use super::shards::Shards;
 
 /// The answers to health checks.
@@ -27,12 +29,18 @@ impl Health {
     pub(super) fn answer(
         &self,
         parts: &http::request::Parts,
+        head: &RequestHead<'_>,
         shards: &Shards,
     ) -> Option<http::Response<ServedBody>> {
         let is_check = parts.uri.path() == self.path
             && (parts.method == Method::GET || parts.method == Method::HEAD);
         if !is_check {
             return None;
+        }
+        // A page of another site could read the answer.
+        let checked = shards.first().lock().server.machine().check_host(head);
+        if let Err(refused) = checked {
+            return Some(response::whole(refused));
         }
         let (mut is_closing, mut is_starting) = (false, false);
         let (mut store, mut sessions, mut dropped) = (true, 0, 0);
@@ -52,10 +60,13 @@ impl Health {
             (false, false) => (StatusCode::OK, "ready"),
         };
         let store = if store { "available" } else { "unavailable" };
-        let text = format!(
-            "{{\"status\":\"{ready}\",\"store\":\"{store}\",\"sessions\":{sessions},\
-             \"dropped_store_actions\":{dropped}}}\n"
-        );
+        // The sender has shown no token, and how much a protected server is used is not for strangers.
+        let counts = if shards.first().lock().server.resource().is_some() {
+            String::new()
+        } else {
+            format!(",\"sessions\":{sessions},\"dropped_store_actions\":{dropped}")
+        };
+        let text = format!("{{\"status\":\"{ready}\",\"store\":\"{store}\"{counts}}}\n");
         let mut response = http::Response::new(ServedBody::whole(text.into_bytes()));
         *response.status_mut() = status;
         let headers = response.headers_mut();

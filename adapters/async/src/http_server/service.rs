@@ -233,9 +233,10 @@ impl<R: Runtime> HttpService<R> {
     /// store of the nodes since it started. The body is JSON,
     /// for example `{"status":"ready","store":"available","sessions":12,"dropped_store_actions":0}`.
     ///
-    /// Such a request needs no token, and is answered before all rules of the protocol. A store that
-    /// is no longer available does not take a node out of service: it is usually the same for all nodes,
-    /// which continue with their own memory.
+    /// Such a request needs no token, but an allowed host and origin, like all others: the names of
+    /// this machine always are. A [protected](Server::protect) server leaves out the counts. A store
+    /// that is no longer available does not take a node out of service: it is usually the same for
+    /// all nodes, which continue with their own memory.
     #[must_use]
     pub fn health(self, path: impl Into<String>) -> Self {
         // Set once, before the service is cloned.
@@ -311,16 +312,16 @@ async fn respond<B: Body>(
     if request::is_malformed(parts) {
         return response::bare(http::StatusCode::BAD_REQUEST);
     }
-    let check = shards.health.get().and_then(|health| health.answer(parts, shards));
-    if let Some(response) = check {
-        return response;
-    }
     let (remote, principal) = match sender.clone() {
         Sender::Unknown => (None, None),
         Sender::Address(address) => (Some(address), None),
         Sender::Principal(principal) => (None, Some(principal)),
     };
     let head = request::request_head(parts, remote);
+    let check = shards.health.get().and_then(|health| health.answer(parts, &head, shards));
+    if let Some(response) = check {
+        return response;
+    }
     let shard = shards.place(&head);
     let caller = match identify(shard, &head, &parts.extensions, principal).await {
         Ok(caller) => caller,

@@ -68,6 +68,19 @@ impl Server {
         self.place_of(head).map(drop)
     }
 
+    /// Checks only the host and the origin of a request, for paths that the adapter answers itself,
+    /// like those of health checks.
+    ///
+    /// # Errors
+    ///
+    /// The request is refused: send this response.
+    // MCP 2025-11-25 basic/transports#security-warning [HSRV-003] [HSRV-004]
+    // MCP 2024-11-05 basic/transports#security-warning [LSSE-005]
+    pub fn check_host(&self, head: &RequestHead<'_>) -> Result<(), Response> {
+        let checked = self.options.hosts.check(head.host, head.origin);
+        checked.map_err(|fault| refusal(Status::FORBIDDEN, None, &alloc::format!("{fault}")))
+    }
+
     /// Returns the response to a request whose body is too long.
     #[must_use]
     pub fn body_too_long(&self) -> Response {
@@ -82,11 +95,7 @@ impl Server {
 
     /// Returns the purpose of a request, if there is room for it.
     fn place_of(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
-        // MCP 2025-11-25 basic/transports#security-warning [HSRV-003] [HSRV-004]
-        // MCP 2024-11-05 basic/transports#security-warning [LSSE-005]
-        if let Err(fault) = self.options.hosts.check(head.host, head.origin) {
-            return Err(refusal(Status::FORBIDDEN, None, &alloc::format!("{fault}")));
-        }
+        self.check_host(head)?;
         if let Some(field) = head.contradictory {
             let message =
                 alloc::format!("the header field `{field}` is repeated with different values");
