@@ -14,9 +14,9 @@ use crate::{Echo, http_harness};
 
 const NOW: Instant = Instant::ZERO;
 
-/// A server on HTTP with a typed handler, and a client that repeats one call: what an adapter does
-/// for a call, without reading and writing HTTP. All of it but the handler itself happens while the
-/// adapter holds the lock of the server.
+/// A server on HTTP with a typed handler, and a client that repeats one call: the work of an
+/// adapter for a call, without reading and writing HTTP. All of it but the handler itself happens
+/// while the adapter holds the lock of the server.
 pub struct HttpCalls {
     server: HttpServer,
     fields: Vec<(&'static str, String)>,

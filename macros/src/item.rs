@@ -341,7 +341,7 @@ fn located_at(tokens: &TokenStream, span: Span) -> TokenStream {
     located.collect()
 }
 
-/// Whether a result is a `Result`, and the name of the type of its value.
+/// Whether a result is a `Result`, and the name of its value type.
 fn returned(output: &ReturnType) -> (bool, Option<Ident>) {
     let ReturnType::Type(_, kind) = output else { return (false, None) };
     let Some(segment) = last_segment(kind) else { return (false, None) };

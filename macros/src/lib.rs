@@ -4,7 +4,7 @@
 //! Use them through an adapter with its feature `macros`: `mcp_sansio_tokio::tool` and so on. Each
 //! adapter has its own entry points here, because the generated code names the adapter's crate; those
 //! without a prefix are for programs that depend on `mcp-sansio-handlers` and `mcp-sansio`. The
-//! chapter "Attributes" of the guide shows what they expand to.
+//! chapter "Attributes" of the guide shows their expansions.
 
 #![forbid(unsafe_code)]
 

@@ -48,7 +48,7 @@ impl Keys {
         format!("{}:{{{}}}:session", self.prefix, digest(session.as_str()))
     }
 
-    /// The streams of a session: a set of the ends of their keys.
+    /// The streams of a session: a set of their key suffixes.
     pub(crate) fn streams(&self, session: &SessionId) -> String {
         format!("{}:{{{}}}:streams", self.prefix, digest(session.as_str()))
     }
@@ -95,7 +95,7 @@ impl Keys {
         format!("{}{task}", self.tasks_of(owner))
     }
 
-    /// Marks that the tasks of the owner of a task have ended with its session.
+    /// Marks that all tasks of this task's owner have ended with its session.
     pub(crate) fn ended_with(&self, key: &TaskKey) -> String {
         if key.requestor.is_empty() {
             return self.ended_of(&digest(&key.task));

@@ -14,8 +14,8 @@ const PAUSE_LONGEST: Duration = Duration::from_secs(2);
 
 /// A connection that is replaced when it fails.
 ///
-/// While there is none, commands fail at once: queueing them would keep a server waiting and could
-/// reorder them.
+/// While it is disconnected, commands fail at once: queueing them would keep a server waiting and
+/// could reorder them.
 #[derive(Debug)]
 pub(crate) struct Link {
     deployment: Arc<Deployment>,

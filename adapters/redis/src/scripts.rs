@@ -194,8 +194,8 @@ return reply";
 /// Stores a task, unless it has ended, as its session may have, or belongs to another node: then it
 /// returns 0. Returns -1 if the task does not exist and must not be created.
 ///
-/// Keys: task, list, mark of the end of its session. Arguments: node, `1` if it has ended, task, details, expiry or nothing, the
-/// name in the list or nothing.
+/// Keys: task, list, mark that its session has ended. Arguments: node, `1` if it has ended, task,
+/// details, expiry or nothing, the name in the list or nothing.
 const PUT_TASK: &str = r"
 local before = redis.call('HMGET', KEYS[1], 'node', 'ended', 'place')
 if before[1] then

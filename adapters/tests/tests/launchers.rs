@@ -1,4 +1,5 @@
-//! Servers behind launchers, and what they leave behind, on each adapter with child processes.
+//! Servers behind launchers, and the processes that remain after them, on each adapter with child
+//! processes.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "real processes take real time")]
 
@@ -179,7 +180,7 @@ async fn ends_with_its_launcher<A: Adapter>() {
     }
 }
 
-/// A launcher that ends although nobody asked it to.
+/// A launcher that ends without having been asked to.
 async fn ends_after_its_launcher_failed<A: Adapter>() {
     for left in ["sleep 1000", "sleep 1000 2>/dev/null", "(trap '' TERM; sleep 1000; sleep 1000)"] {
         let (mut child, stream) = A::spawn(shell(&format!("{left} & echo $! >&2; exit 3")));

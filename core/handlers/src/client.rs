@@ -348,8 +348,8 @@ impl Client {
         let revision = self.revision();
         self.start(Method::PromptsGet, &|out: &mut String| {
             let mut params = GetPromptParams::new(name);
-            // Also if there are none: many servers validate the member as an object that must be
-            // present.
+            // Also if the object is empty: many servers validate the member as an object that must
+            // be present.
             params.arguments = Some(to_shared_json(&AsJson(&AtRevision(&arguments, revision)))?);
             AsJson(&AtRevision(&params, revision)).write_json(out)
         })

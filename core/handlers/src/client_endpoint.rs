@@ -295,8 +295,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         }
     }
 
-    /// Ends what is left of a call that has ended and that its caller dropped: the entry that
-    /// receives the progress of its task, and the task, if the application has no handle to it.
+    /// Cleans up after a call that has ended and that its caller dropped: removes the entry that
+    /// receives the progress of its task, and ends the task if the application has no handle to it.
     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
     // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]
     fn drop_task(&mut self, pending: &Pending, now: Instant) {

@@ -346,8 +346,8 @@ struct Joining {
 
 impl Join<ThreadSafe> for Joining {
     fn join(&self, server: &mut Server, commands: &CommandSender) {
-        // The builder may have gone on after `Server::connections`. Nothing of that is lost, least of
-        // all its protection.
+        // The application may have configured the server further after `Server::connections`. All
+        // of that applies, its protection in particular.
         let mut built = server.clone();
         // Both locks, so that no edit comes in between.
         let (edits, _removed) = self.connections.0.lock(|state| {

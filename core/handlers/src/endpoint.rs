@@ -1,7 +1,7 @@
 //! The sides of connections as an adapter drives them.
 //!
 //! A program that uses an adapter does not name these types. On a byte stream, and on HTTP for a
-//! client, an [`Endpoint`] or an [`HttpEndpoint`] takes what arrives and the time, and returns what
+//! client, an [`Endpoint`] or an [`HttpEndpoint`] takes input and the time, and returns the output
 //! to send and when to call again. An [`HttpServer`] has all clients of a server: its handlers run
 //! outside of it, as a [`HandlerCall`] and then a [`PendingHandler`].
 #![cfg_attr(

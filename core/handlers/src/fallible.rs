@@ -69,7 +69,7 @@ macro_rules! shown_texts {
 
 shown_texts!(String &'static str Cow<'static, str>);
 
-// A `HandlerError` in one of these errors, put there by `?`, stays what it is.
+// A `HandlerError` that `?` put into one of these errors is taken out again unchanged.
 macro_rules! any_errors {
     ($($(#[$feature:meta])? $error:ty, $from:expr;)+) => { $(
         $(#[$feature])?

@@ -1,4 +1,4 @@
-//! What the stores of a server on HTTP, and other nodes, tell it.
+//! Input of an HTTP server from its stores and from other nodes.
 
 use alloc::vec::Vec;
 

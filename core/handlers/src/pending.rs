@@ -296,7 +296,7 @@ impl Pending {
         drop(claimed);
     }
 
-    /// Takes the id, as JSON text, of a task that the call has created and that nobody uses, if
+    /// Takes the id, as JSON text, of a task that the call has created and that has no user, if
     /// there is one. `follows_tasks` says whether the result may be a task of the extension.
     pub(super) fn take_unclaimed_task(&self, follows_tasks: bool) -> Option<Box<str>> {
         self.inner.lock(|inner| {

@@ -13,8 +13,8 @@
 //!    to drive them. The features `server` and `client` select them, and both are on by default.
 //! 3. [`stream::StreamConnection`]: runs a machine on a byte stream. With the feature `http`,
 //!    `http::Server` and `http::Client` take and send HTTP exchanges instead.
-//! 4. [`peer::Event`]: what happened. The application answers with methods of the machine, or with
-//!    a [`peer::ServerCommand`] or [`peer::ClientCommand`].
+//! 4. [`peer::Event`]: reports to the application, which answers with methods of the machine, or
+//!    with a [`peer::ServerCommand`] or [`peer::ClientCommand`].
 //! 5. [`protocol`]: the typed messages, which [`jsonrpc::RawJson::decode`] reads from an event.
 //!
 //! ```

@@ -7,9 +7,9 @@
 //!    `AuthorizationOptions::code` and a user, and as which `client::RegisteredClient`.
 //! 2. `client::AuthorizationClient`: a state machine for the whole flow, between the HTTP client
 //!    and the network.
-//! 3. `client::AuthorizationAction`: what only the application can do, such as sending the user to
-//!    a URL or storing a `client::Credential`.
-//! 4. `client::AuthorizationEvent` and `client::AuthorizationFailure`: what happened.
+//! 3. `client::AuthorizationAction`: work for the application, such as sending the user to a URL or
+//!    storing a `client::Credential`.
+//! 4. `client::AuthorizationEvent` and `client::AuthorizationFailure`: progress and errors.
 //!
 //! A server that checks tokens has a `protected_resource::ProtectedResource`; servers with handlers
 //! use it through `mcp_sansio_handlers::Server::protect`.

@@ -1,6 +1,6 @@
 use crate::atomic::{AtomicUsize, Ordering};
 
-/// A number of running tasks, for whose end someone may wait.
+/// A number of running tasks. A waiter may wait until all of them have ended.
 ///
 /// The number and the mark that someone waits are one atomic word, so that both sides agree on which
 /// came first: with two words, the last task could miss the mark while the waiter misses its end.
@@ -27,8 +27,8 @@ impl TaskCount {
         self.0.fetch_sub(ONE, Ordering::AcqRel) == ONE | AWAITED
     }
 
-    /// Returns whether tasks run, of whose end the caller is told. Call it after each registration of
-    /// the waker, under the lock under which it is taken.
+    /// Returns whether tasks run; the caller is then woken when the last one ends. Call it after
+    /// each registration of the waker, under the lock under which it is taken.
     #[must_use]
     pub fn await_end(&self) -> bool {
         self.0.fetch_or(AWAITED, Ordering::AcqRel) >= ONE

@@ -29,7 +29,7 @@ use mcp_sansio_sync::Mutex;
 pub struct Recording(Arc<Mutex<Vec<u8>>>);
 
 impl Recording {
-    /// Returns a tape for a machine, and erases what was recorded before.
+    /// Returns a tape for a machine, and erases the previous recording.
     #[must_use]
     pub fn tape(&self) -> Tape {
         self.0.lock(Vec::clear);

@@ -74,7 +74,7 @@ pub struct Stream<S, C> {
     /// The client's side.
     pub client: Option<C>,
     wire: Wire<(Side, Part)>,
-    /// Whether the output of the client and of the server has ended.
+    /// Whether the output has ended, for the client and the server.
     ended: [bool; 2],
 }
 

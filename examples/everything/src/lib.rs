@@ -1,4 +1,4 @@
-//! What the programs of this package share: servers, and the choice of a runtime.
+//! Code shared by the programs of this package: servers, and the choice of a runtime.
 
 #![forbid(unsafe_code)]
 

@@ -116,7 +116,7 @@ impl<C: Endpoint, S: Endpoint> Simulation<C, S> {
     }
 
     /// Advances both sides at the current time. If no task was woken, jumps to the next event.
-    /// Returns `false` if there is none.
+    /// Returns `false` if there is no next event.
     fn step(&mut self, cx: &mut Context<'_>) -> bool {
         self.client.turn(cx, self.now);
         send(&mut self.client, &mut self.to_server, self.now);

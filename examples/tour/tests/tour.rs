@@ -1,4 +1,4 @@
-//! The tour runs to its end, and shows what it promises.
+//! The tour runs to its end, and its output is complete.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What the command line programs share: arguments, a view of the wire, recordings, and a host
+//! Code shared by the command line programs: arguments, a view of the wire, recordings, and a host
 //! without a user.
 
 #![forbid(unsafe_code)]

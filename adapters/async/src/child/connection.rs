@@ -56,7 +56,7 @@ impl SpawnOptions {
     }
 
     /// Calls a function with all bytes that are read from and written to the server, as they are
-    /// transferred: parts of lines, or several. It must return quickly, and sees what is secret.
+    /// transferred: parts of lines, or several. It must return quickly, and it sees secrets.
     #[must_use]
     pub fn observe_bytes(
         mut self,

@@ -29,7 +29,7 @@ struct Shared<S> {
 enum Output {
     /// Open, with the task that waits for it.
     Open(Option<Waker>),
-    /// The child has exited. What is in the pipe can still be read.
+    /// The child has exited. Output left in the pipe can still be read.
     Exited,
     Ended,
 }
@@ -108,7 +108,7 @@ impl<S: ByteStream> StreamControl<S> {
         self.0.upgrade().is_some_and(|shared| matches!(lock(&shared).output, Output::Open(_)))
     }
 
-    /// Ends the output once what is in the pipe has been read.
+    /// Ends the output once the pipe has been drained.
     pub(super) fn end_output(&self) {
         let Some(shared) = self.0.upgrade() else { return };
         let mut shared = lock(&shared);

@@ -23,7 +23,7 @@ pub struct Acceptor<N: Network> {
     /// Concurrent connections; others wait to be accepted. 512 by default, which suits a thread for
     /// each.
     pub connections_max: usize,
-    /// Concurrent connections of one client: of an address, or of a user of this computer. Others are
+    /// Concurrent connections of one client: an address, or a user on this computer. Others are
     /// refused with 429. `None`, the default: a quarter of `connections_max`.
     pub connections_per_caller_max: Option<usize>,
     /// How long connections may last after the shutdown. 10 s by default.
@@ -133,7 +133,7 @@ pub(super) fn quarter_unless(per_caller: Option<usize>, total: usize) -> usize {
     per_caller.unwrap_or_else(|| (total / 4).max(1))
 }
 
-/// Answers a connection of a client that has too many, whatever it requests, and closes it.
+/// Refuses a connection beyond its client's limit, for any request, and closes it.
 async fn refuse<N: Network>(mut stream: N::Stream, runtime: N) {
     let response = SharedResource::Connections.refusal(Exhausted::Share).to_response(None);
     let bytes = response::http1_bytes(&response);

@@ -39,7 +39,7 @@ struct Counter {
     max: usize,
 }
 
-/// What one caller uses of a budget. Its entry is removed with the last clone.
+/// The part of a budget that one caller uses. Its entry is removed with the last clone.
 #[derive(Debug)]
 struct CallerShare {
     counter: Counter,
@@ -126,8 +126,8 @@ impl Drop for CallerShare {
 }
 
 impl ConnectionBudget {
-    /// Charges an amount of `caller`, or of the peer of the connection without one. The last charge
-    /// may exceed the limits.
+    /// Charges an amount to `caller`, or to the connection's peer if there is no caller. The last
+    /// charge may exceed the limits.
     pub(super) fn charge(
         &self,
         amount: usize,

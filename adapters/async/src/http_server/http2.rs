@@ -39,7 +39,7 @@ struct Inner {
     state: Mutex<State>,
 }
 
-/// What a stream holds until its response is read.
+/// A permit that a stream holds until its response is read.
 #[derive(Debug)]
 pub(super) enum StreamPermit {
     /// Its part of the budget.
@@ -48,8 +48,8 @@ pub(super) enum StreamPermit {
     Refused(#[expect(dead_code, reason = "held until it is dropped")] Arc<()>),
 }
 
-/// Refusals of a connection that are sent with a body and not read yet. 16: a client that reads has
-/// none. Without a body, a refusal takes no memory.
+/// Unread refusals with a body, for each connection. 16: a client that reads its responses never
+/// reaches it. A refusal without a body takes no memory.
 const REFUSALS_MAX: usize = 16;
 
 /// Timeouts of an HTTP/2 connection. [`DEFAULT`](Self::DEFAULT) has values for the open Internet.

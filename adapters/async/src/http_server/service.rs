@@ -194,7 +194,7 @@ impl<R: Runtime> HttpService<R> {
         Self { shards, sender, bodies, runtime: PhantomData }
     }
 
-    /// Returns the identity of the peer of the connection, if it is known.
+    /// Returns the identity of the connection's peer, if it is known.
     pub(super) fn peer_name(&self) -> Option<CallerName> {
         self.sender.name()
     }

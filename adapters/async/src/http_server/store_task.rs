@@ -13,7 +13,7 @@ use super::{SharedStore, StoreOutcome};
 const BATCH: usize = 64;
 
 /// Bytes of actions that are executed at the same time, not counting the last. 8 MiB: two messages of
-/// the maximum length, so that a store needs little time for what is before a heartbeat.
+/// the maximum length, so that a store soon gets to a heartbeat behind them.
 const PENDING_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Executes store actions, and forwards messages of other nodes, until the server is dropped.
@@ -36,7 +36,7 @@ async fn receive(shared: &Weak<SharedServer>, store: &impl SharedStore) {
     }
 }
 
-/// The receiver of the completion of an action.
+/// The receiver of an action's completion.
 enum Origin {
     Append(EventPosition),
     Read(ReadId),

@@ -61,7 +61,7 @@ impl Directory {
             Err(Errno::LOOP | Errno::MLINK | Errno::NXIO) => return Ok(None),
             opened => opened?,
         };
-        // It may have been replaced since, so what is open counts.
+        // It may have been replaced since, so the type is read from the open file.
         Ok(match kind_of(rustix::fs::fstat(&opened)?.st_mode) {
             FileType::RegularFile => Some(Entry::File(opened.into())),
             FileType::Directory => Some(Entry::Directory(Self(opened))),

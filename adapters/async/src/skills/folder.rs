@@ -336,7 +336,7 @@ mod tests {
         fs::remove_file(folder.0.join("a/SKILL.md")).unwrap();
         link("passwd", "a/SKILL.md");
         assert!(root.entry("SKILL.md".as_ref()).unwrap().is_none());
-        // A directory that is open stays what it was.
+        // An open directory is still the same directory after it was renamed.
         fs::rename(folder.0.join("a/b"), folder.0.join("moved")).unwrap();
         link("secret", "a/b");
         assert!(root.entry("b".as_ref()).unwrap().is_none());

@@ -129,7 +129,7 @@ async fn a_session_that_has_ended_leaves_only_the_permanent_keys() {
         store.forget(&id, 3, None).await.unwrap();
         let refused_for = Duration::from_millis(700);
         store.remove_session(&id, Some(&requestor), refused_for).await.unwrap();
-        // What other nodes send before they know.
+        // Changes by other nodes that have not seen the removal yet.
         assert!(!store.append(&event_of(1, 2, None)).await.unwrap());
         assert!(!store.append(&event_of(40, 0, None)).await.unwrap());
         let put = store.put_session(&id, first(2), node(2), &[], IDLE).await.unwrap();

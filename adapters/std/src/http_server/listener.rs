@@ -125,8 +125,8 @@ impl HttpListener {
         self
     }
 
-    /// Limits concurrent connections of one client: of an address (for IPv6, its first 64 bits), or
-    /// of a user of this computer. Others are refused with 429. A quarter of
+    /// Limits concurrent connections of one client: an address (for IPv6, its first 64 bits), or a
+    /// user on this computer. Others are refused with 429. A quarter of
     /// [`connections_max`](Self::connections_max) by default, and at most three quarters. Raise both
     /// behind a reverse proxy, whose address all clients share.
     #[must_use]

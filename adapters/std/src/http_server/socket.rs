@@ -176,7 +176,7 @@ mod tests {
         let mut input = b"GET / HTTP/1.1\r\nHost: local".to_vec();
         assert_eq!(search.find(&input, 0), Some(15));
         assert_eq!(search.find(&input, 16), None);
-        // What was searched is not read again.
+        // Bytes that were searched are not read again.
         input[18] = b'\n';
         assert_eq!(search.find(&input, 16), None);
         input.extend_from_slice(b"host\r\n");

@@ -232,7 +232,7 @@ async fn a_node_that_starts_before_its_store_is_not_ready_and_recovers() {
         let health = || b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec();
         assert_eq!(status(health()).await, 503);
         assert_eq!(status(Post::initialize().bytes().into()).await, 503);
-        // It tries again by itself, once a second.
+        // The server retries once a second.
         contents.0.lock().unwrap().down = false;
         while status(health()).await != 200 {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;

@@ -59,7 +59,7 @@ async fn send_on_many(served: &Served, bytes: &str) -> Vec<Wire> {
     wires
 }
 
-/// Checks what a client beyond its share is told.
+/// Checks the response to a client beyond its share.
 #[track_caller]
 fn expect_refusal((head, body): &(Head, String)) {
     assert_eq!((head.status, head.field("retry-after")), (429, Some("10")), "{body:.200}");
@@ -70,7 +70,7 @@ fn expect_refusal((head, body): &(Head, String)) {
     assert!(message.contains("this client"), "{message}");
 }
 
-/// Checks that one of the clients of an address is refused. Which one depends on their order.
+/// Checks that one client of an address is refused. Which one depends on their order.
 async fn expect_a_refusal(wires: &mut [Wire]) {
     for wire in wires.iter_mut().rev() {
         let response = tokio::time::timeout(Duration::from_millis(300), wire.response()).await;
@@ -83,8 +83,8 @@ async fn expect_a_refusal(wires: &mut [Wire]) {
     panic!("none is refused");
 }
 
-/// Returns the output of what a newcomer does. It takes less than a second on a computer with nothing
-/// else to do, and the limit leaves room for one that is busy; what an attack takes lasts longer.
+/// Awaits the requests of a newcomer, within a time limit. They take less than a second on an idle
+/// computer, and the limit leaves room for a busy one; a successful attack would delay them longer.
 async fn soon<T>(newcomer: impl Future<Output = T>) -> T {
     let served = tokio::time::timeout(Duration::from_secs(5), newcomer).await;
     served.expect("a newcomer is served within a second")

@@ -48,7 +48,7 @@ impl Wire {
         Self::connect_socket(TcpSocket::new_v4().unwrap(), source, address).await
     }
 
-    /// Connects from another address, with a small buffer for what is not read.
+    /// Connects from another address, with a small receive buffer for unread data.
     pub(crate) async fn connect_unread_from(source: [u8; 4], address: SocketAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();

@@ -97,8 +97,8 @@ impl<S: CredentialStore> DynStore for SharedStore<S> {
     fn lock(&self, key: CredentialKey) -> Answer {
         let store = Arc::clone(&self.0);
         Box::pin(async move {
-            // Without the lock another client may renew at the same time, but what it has saved
-            // before is read.
+            // Without the lock another client may renew at the same time, but a credential that it
+            // saved before is read.
             let lock = store.lock(&key).await.unwrap_or_else(|_| CredentialLock::none());
             ActionOutput::Locked(lock, store.load(&key).await)
         })

@@ -230,7 +230,7 @@ impl Context {
         Ok(InputRequest::Unknown(request.unwrap_or_else(|_| RawJson::NULL.into())))
     }
 
-    /// Returns the host's result of the request `key` of an extension; `None` if it was not sent yet.
+    /// Returns the host's result for the extension's request `key`; `None` if it was not sent yet.
     ///
     /// # Errors
     ///

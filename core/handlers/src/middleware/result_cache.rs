@@ -46,8 +46,9 @@ use super::server_request::ServerRequest;
 /// and completions, and calls of the tools that [`tools`](Self::tools) names. Each connection has its
 /// own results, and a call that [reloads](crate::ClientCall::reload), has header fields, or took input
 /// rounds of 2026-07-28 is not answered from it. A notification of the server that a list or a
-/// resource has changed drops what it concerns, and so does another token. [`Host::cache`] follows the
-/// hints of the server instead, and should be preferred for servers that give them.
+/// resource has changed drops the results that it concerns, and so does another token.
+/// [`Host::cache`] follows the hints of the server instead, and should be preferred for servers
+/// that give them.
 ///
 /// [`Host::cache`]: crate::Host::cache
 #[derive(Clone)]

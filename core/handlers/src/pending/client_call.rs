@@ -103,8 +103,8 @@ impl<T> ClientCall<T> {
     }
 
     /// Adds a header field to the HTTP requests of this call, those of its input rounds included:
-    /// the name of a tenant, a token of the user for whom it is made. It replaces a field of the
-    /// same name of the connection
+    /// the name of a tenant, a token of the user for whom it is made. It replaces a field
+    /// with the same name that is set for the connection
     /// ([`HttpClientOptions::header`](mcp_sansio::http::HttpClientOptions::header)). It is sent to
     /// no other origin, and neither logs nor recordings contain its value.
     ///

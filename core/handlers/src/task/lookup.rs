@@ -358,7 +358,7 @@ impl TaskTable {
         let here = self.find(&name, &requestor, now);
         let is_here = here.is_some();
         let record = match result {
-            // It was read before the last write, whose completion has it read again.
+            // It was read before the last write, whose completion causes another read.
             Ok(_) if here.is_some_and(|task| self.is_unstored(task)) => {
                 return self.wait(machine, handle, now);
             }

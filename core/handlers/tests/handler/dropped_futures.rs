@@ -123,7 +123,7 @@ fn task(client: &Client, tool: &Tool, token: Option<&Token>) -> Dropped {
         call = call.on_progress(move |_| drop(token.clone()));
     }
     let future = call.into_future();
-    // A task whose handle is dropped goes on, so this one is cancelled.
+    // A task whose handle is dropped keeps running, so this one is cancelled.
     Box::pin(async move {
         if let Ok(task) = future.await {
             drop(task.cancel().await);
@@ -178,7 +178,7 @@ fn drop_after(pair: &mut StreamPair, mut future: Dropped, polled: usize, unpolle
     false
 }
 
-/// Drops futures of one kind several times in one of their states, and checks what is left. Returns
+/// Drops futures of one kind several times in one of their states, and checks for leaks. Returns
 /// whether they were ready.
 fn check(
     (name, start): (&str, Start),

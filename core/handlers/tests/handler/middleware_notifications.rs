@@ -290,7 +290,7 @@ fn a_cancellation_that_may_not_be_dropped_stays_as_the_middleware_before_left_it
     let server = Server::new("s", "1").tool("wait", "", async |_: Call<NoArguments>| {
         std::future::pending::<()>().await;
     });
-    // What a host sends passes the last one first.
+    // Messages that a host sends pass the last middleware first.
     let host = Host::new("h", "1")
         .revisions(Revisions::only(Revision::V2025_11_25))
         .notification_middleware(drop_it)

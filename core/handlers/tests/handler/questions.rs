@@ -411,8 +411,8 @@ fn the_id_of_a_url_elicitation_is_unguessable() {
     assert!(modern.len() == 3 && modern.iter().all(|it| it.1.is_none()), "{modern:?}");
 }
 
-/// Returns the script of a client of 2025-11-25 that opens a connection with these capabilities,
-/// and calls the tool `think`.
+/// Returns a script in which a 2025-11-25 client opens a connection with these capabilities, and
+/// calls the tool `think`.
 fn thinking_client(capabilities: &str) -> Script {
     let opening = format!(
         r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":{{"name":"c","version":"1"}}}}"#

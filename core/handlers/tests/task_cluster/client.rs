@@ -1,4 +1,4 @@
-//! A client that calls tools as tasks through any node, and checks what it is told about them.
+//! A client that calls tools as tasks through any node, and checks the answers about them.
 
 use std::time::Duration;
 
@@ -394,7 +394,7 @@ impl Client {
             }
         } else if let Some(answer) = cluster.replies[pending.reply].answer(pending.id) {
             let by = cluster.replies[pending.reply].owner.expect("it has answered");
-            // It tells what it has in memory, because it does not reach the store.
+            // It answers from memory, because it does not reach the store.
             let alone = self.task.as_ref().is_some_and(|task| by == task.owner)
                 && cluster.is_isolated(by.node);
             self.hear(cluster, asked, &answer, alone);

@@ -106,7 +106,7 @@ impl fmt::Display for After<'_> {
 
 impl TransportFailure {
     /// The maximum length of an [`excerpt`](Self::excerpt), in bytes. 512: a sentence or a small
-    /// JSON object with the reason, and little of a page of HTML.
+    /// JSON object with the reason, and only the start of an HTML page.
     pub const EXCERPT_MAX: usize = 512;
 
     /// Returns the start of a response body, for an error message: at most

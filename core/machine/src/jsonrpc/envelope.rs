@@ -129,7 +129,7 @@ fn parse_text_noting<'a, const RESULT: bool>(
     }
 }
 
-/// What some editors and languages write at the start of UTF-8 text.
+/// The mark that some editors and languages write at the start of UTF-8 text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 #[cold]
@@ -370,7 +370,7 @@ impl<'a> Envelope<'a> {
     }
 
     /// Drops one of several members that exclude each other if it is `null`, which counts as
-    /// absent: peers in the style of JSON-RPC 1.0 write `"error":null` beside a result.
+    /// absent: peers in the style of JSON-RPC 1.0 write `"error":null` next to a result.
     #[cold]
     fn without_null(&self) -> Option<Self> {
         let mut rest = Self { repeats: Repeats::default(), ..*self };

@@ -21,7 +21,7 @@ pub(super) fn unreadable(bytes: &[u8], reason: Reason) -> Malformed {
     Malformed { reason, id, shape }
 }
 
-/// The members that tell what a message is.
+/// The members that determine the kind of a message.
 #[derive(Default)]
 struct Members<'a> {
     id: Option<&'a [u8]>,

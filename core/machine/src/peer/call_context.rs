@@ -1,4 +1,4 @@
-//! What an observer of operations keeps with a call.
+//! The context that an observer of operations attaches to a call.
 
 use alloc::boxed::Box;
 use core::any::Any;

@@ -177,8 +177,8 @@ impl Connection {
         }
     }
 
-    /// Handles a malformed frame, and answers it. A client answers only what is a request with an
-    /// id: anything else in a server's output is noise.
+    /// Handles a malformed frame, and answers it. A client answers only requests with an id:
+    /// anything else in a server's output is noise.
     pub(super) fn malformed<'f>(
         &mut self,
         malformed: &Malformed,
@@ -201,7 +201,7 @@ impl Connection {
     /// Removes the call that a malformed response names, because no other response to it will
     /// arrive. A message with an id and without a method can only be a response.
     pub(super) fn take_call_of_malformed(&mut self, malformed: &Malformed) -> Option<(Key, Call)> {
-        // A server answers what may be a request.
+        // A server answers a message that may be a request.
         let is_response = match malformed.shape {
             Shape::Response => true,
             Shape::Unknown => self.role == Side::Client,

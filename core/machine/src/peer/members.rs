@@ -15,7 +15,7 @@ struct Names {
 }
 
 impl Names {
-    /// The text before the name of a member of the parameters or `_meta`.
+    /// The text before the name of a repeated member.
     const BEFORE: &str = "`";
     const AFTER: &str = "` is repeated";
 

@@ -485,7 +485,7 @@ fn is_tool_error(result: &RawJson<'_>) -> bool {
 }
 
 /// Returns the members of `own` and those of the observation, as an object; `None` if the
-/// observation has none.
+/// observation adds no members.
 fn with_members(
     observation: &dyn Observation,
     own: Option<&RawJson<'_>>,

@@ -133,7 +133,7 @@ pub enum Direction {
     Received,
 }
 
-/// The cause of a message of this side.
+/// The cause of a message that this side sends.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Cause<'a> {

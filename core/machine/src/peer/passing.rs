@@ -309,7 +309,7 @@ impl Connection {
                     changed = Some(new.into());
                     None
                 }
-                // The peer waits for it: it goes on as the middleware before this one left it.
+                // The peer waits for it: the result of the previous middleware is forwarded.
                 NotificationAction::Replace(_) | NotificationAction::Drop if is_awaited(method) => {
                     None
                 }

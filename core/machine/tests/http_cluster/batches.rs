@@ -1,4 +1,4 @@
-//! Batches of 2025-03-26: what a message means for other nodes does not depend on a batch around it.
+//! Batches of 2025-03-26: a message in a batch has the same effects on other nodes as one alone.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::scenarios::SOON;
 
 const REVISION: &str = "2025-03-26";
 
-/// Sends a message to node 1, alone or in a batch, and returns what follows from it: the status, the
+/// Sends a message to node 1, alone or in a batch, and returns its effects: the status, the
 /// end of a call at node 0, the fields of the session, and the notifications at node 0.
 fn effects_of(batch: Option<&[Value]>, message: impl Fn(&Value) -> Value) -> String {
     let mut cluster = Cluster::new(3, 1);

@@ -363,7 +363,7 @@ fn a_session_is_not_gone_because_of_a_heartbeat_before_the_store_was_emptied() {
     while cluster.store.executed["heartbeat"] < heartbeats + 2 {
         cluster.advance(Duration::from_millis(1));
     }
-    // Both heartbeats have found the contents, and their results are on the way.
+    // Both heartbeats have found the contents, and their results are in flight.
     cluster.empty_store();
     let reply = cluster.call(1, &session, 1, "plain");
     cluster.advance(Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! What clients can make nodes and their store hold.
+//! Limits on the memory that clients can occupy in nodes and their store.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ fn a_request_that_asks_for_nothing_leaves_nothing_however_often_it_is_repeated()
 fn a_quiet_caller_is_served_while_another_fills_the_queue_of_the_store() {
     let mut cluster = Cluster::new(2, 1);
     let known = cluster.open(1, 1);
-    // 2,000 actions in a second, of which 64 are on the way.
+    // 2,000 actions in a second, of which 64 are in flight.
     cluster.throughput = Some((64, Duration::from_micros(500)));
     let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},

@@ -423,7 +423,7 @@ impl Store {
     }
 
     /// Returns the entries that belong to a session, or to all sessions: everything except the leases
-    /// and what expires within a minute of the end of a session.
+    /// and entries that expire within a minute after a session ends.
     pub(crate) fn left_of(&self, session: Option<&str>) -> Vec<String> {
         let is_meant = |id: &str| session.is_none_or(|session| session == id);
         let sessions = self.sessions.keys().filter(|id| is_meant(id));
@@ -433,7 +433,7 @@ impl Store {
         sessions.chain(logs).collect()
     }
 
-    /// Removes what has expired.
+    /// Removes expired entries.
     pub(crate) fn expire(&mut self, now: Instant) {
         self.sessions.retain(|_, session| session.expires > now);
         self.tasks.retain(|_, task| task.expires > now);

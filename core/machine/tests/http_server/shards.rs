@@ -18,7 +18,7 @@ fn count(shards: usize) -> NonZeroUsize {
     NonZeroUsize::new(shards).unwrap()
 }
 
-/// Returns the shards of a server, and what they share.
+/// Returns the shards of a server, and their shared state.
 fn sharded(shards: usize, options: HttpServerOptions) -> (Vec<TestServer>, Shards) {
     sharded_as(shards, options, false)
 }

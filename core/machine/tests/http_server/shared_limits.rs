@@ -130,7 +130,7 @@ fn kept_events() {
     let mut server = server_with(limits(|limits| limits.replay_bytes_total_max = 8000));
     from(&mut server, GREEDY);
     let greedy: Vec<_> = (0..20).map(|_| server.open(Revision::V2025_11_25, "{}")).collect();
-    // Messages that nobody has taken count as well.
+    // Undelivered messages count as well.
     for _ in 0..20 {
         let text = "m".repeat(500);
         server.server.log(None, LoggingLevel::Error, None, &text, server.now).unwrap();

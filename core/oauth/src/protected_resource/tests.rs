@@ -256,7 +256,7 @@ fn method_and_name_scopes_accumulate() {
     assert_eq!(needs("prompts/get", r#"{"name":"p"}"#), scope("prompts"));
     assert_eq!(needs("tools/call", r#"{"name":"p"}"#), None);
     assert_eq!(needs("x/y", "{}"), scope("x"));
-    // A subscription needs what a read of the same resource needs, but not what all reads need.
+    // A subscription needs the scopes for reading the same resource, but not those for all reads.
     assert_eq!(needs("resources/subscribe", r#"{"uri":"a:b"}"#), scope("secret"));
     assert_eq!(needs("resources/subscribe", r#"{"uri":"a:c"}"#), None);
     assert_eq!(needs("resources/unsubscribe", r#"{"uri":"a:b"}"#), None);

@@ -263,6 +263,6 @@ fn processes_never_send_a_refresh_token_twice() {
         assert!(reused.is_empty(), "seed {seed}: {reused:?} were sent twice:\n{text}");
         renewals += text.matches("refresh_token").count();
     }
-    // The schedules reach what they are about.
+    // The schedules reach the cases under test.
     assert!(renewals > 100 && waits > 20, "{renewals} {waits}");
 }

@@ -172,6 +172,6 @@ fn a_client_never_sends_a_token_that_it_has_replaced() {
         renewals += text.matches("refresh_token").count();
         failed_saves += *failures.borrow();
     }
-    // The schedules reach what they are about.
+    // The schedules reach the cases under test.
     assert!(renewals > 100 && failed_saves > 250, "{renewals} {failed_saves}");
 }

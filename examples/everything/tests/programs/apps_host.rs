@@ -1,4 +1,4 @@
-//! The host of MCP Apps: what it serves, and its page in a browser.
+//! The host of MCP Apps: its HTTP responses, and its page in a browser.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Lines of a trace: `--trace` of the inspector and of the server.
+//! Trace lines: the option `--trace` of the inspector and the server.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

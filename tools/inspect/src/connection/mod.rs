@@ -42,7 +42,7 @@ pub(crate) fn inspect(options: &Options) -> Result<(), String> {
             Place::Url(url) => http::inspect(options, url).await,
         }
     });
-    // What still blocks a thread, such as the resolution of a name, does not delay the exit.
+    // A task that still blocks a thread, such as name resolution, does not delay the exit.
     runtime.shutdown_background();
     outcome
 }
@@ -75,7 +75,7 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
     (host, seen)
 }
 
-/// Completes at the time limit of the command. Listening without a timeout has none.
+/// Completes at the time limit of the command; never when listening without a timeout.
 async fn alarm(options: &Options) {
     if matches!(options.command, Command::Listen { .. }) && options.timeout.is_none() {
         return pending().await;

@@ -103,7 +103,7 @@ impl Callers {
         self.table.as_mut()?.entries.get_mut(caller?)
     }
 
-    /// Returns the account of a caller for what it asks of a store.
+    /// Returns the account to which a caller's store actions are charged.
     pub(super) fn account(&self, caller: Option<Key>) -> Account {
         caller.and_then(|it| self.get(it)).map_or(Account::Unknown, |it| Account::Caller(it.hash))
     }

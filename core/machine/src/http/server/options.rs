@@ -132,8 +132,8 @@ impl HttpServerOptions {
     /// clients, so that cores do not wait for each other. One by default, and at most
     /// [`Shards::COUNT_MAX`](super::Shards::COUNT_MAX). More than there are cores have no use.
     ///
-    /// A driver creates them, such as the `HttpService` of the adapters; a [`Server`](super::Server)
-    /// by itself is one of them. Each has a recording of its own.
+    /// A driver creates them, such as the `HttpService` of the adapters; a single
+    /// [`Server`](super::Server) is one of them. Each has a recording of its own.
     #[must_use]
     pub const fn shards(mut self, shards: NonZeroUsize) -> Self {
         self.shards = shards;

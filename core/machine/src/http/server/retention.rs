@@ -152,7 +152,7 @@ impl Server {
         self.log_changed_of(caller, before, after);
     }
 
-    /// Counts the bytes of a log of this caller that has changed.
+    /// Counts the changed number of logged bytes of this caller.
     pub(super) fn log_changed_of(&mut self, caller: Option<Key>, before: usize, after: usize) {
         if after > before {
             self.logged_bytes += after - before;

@@ -26,7 +26,8 @@ use super::store::EventStore;
 /// of [`ServerLimits`](super::ServerLimits) apply to all shards together: a session and an exchange
 /// are counted before they are allowed, so that two shards do not both use the last place.
 ///
-/// Two rules differ from those of a single server. A shard makes room only by what is its own:
+/// Two rules differ from those of a single server. A shard makes room only by removing its
+/// own items:
 ///
 /// * If there are too many sessions, a new one displaces a session of its own shard, which
 ///   [`place`](Self::place) therefore chooses: the one in which a single caller has the most sessions.

@@ -58,7 +58,7 @@ pub struct SharedLimit {
 }
 
 impl SharedLimit {
-    /// Creates a limit. Whatever is asked for, one caller gets at most three quarters of the total.
+    /// Creates a limit. `per_caller` is capped at three quarters of the total.
     #[must_use]
     pub const fn new(resource: SharedResource, total: usize, per_caller: usize) -> Self {
         let reserve = if total / 4 > 1 { total / 4 } else { 1 };

@@ -252,7 +252,7 @@ pub enum StoreAction {
         /// The [requestor](TaskKey::requestor) whose tasks end with the session. `None` if its tasks
         /// belong to a principal.
         requestor: Option<String>,
-        /// How long the store refuses what belongs to the session.
+        /// How long the store refuses writes to the session.
         refused_for: Duration,
     },
     /// Record that a proof was used, and complete with [`StoreReply::Done`], or with
@@ -260,7 +260,7 @@ pub enum StoreAction {
     RecordProof {
         /// Identifies the action.
         action: ActionId,
-        /// What stands for the proof.
+        /// Identifies the proof.
         proof: String,
         /// How long it is kept.
         ttl: Duration,

@@ -18,8 +18,8 @@ pub(super) enum Account {
     Caller(u64),
 }
 
-/// Actions in the order in which the store gets them: each account has its turn, so a caller with
-/// many actions does not delay those of the others.
+/// Actions in the order in which the store gets them: accounts are served round-robin, so a caller
+/// with many actions does not delay those of the others.
 #[derive(Debug)]
 pub(super) struct StoreQueue {
     /// The extension of the lease, which comes first and needs no room.
@@ -99,8 +99,8 @@ impl StoreQueue {
             && self.held.fits(bytes, self.total_max.without_reserve())
     }
 
-    /// Adds an action if its account has room for it. What removes something has as much room again,
-    /// which clients cannot fill with messages.
+    /// Adds an action if its account has room for it. Removals have as much room again, which
+    /// clients cannot fill with messages.
     pub(super) fn push(&mut self, account: Account, action: StoreAction) -> bool {
         match &action {
             StoreAction::Heartbeat { .. } => self.heartbeat = Some(action),
@@ -164,9 +164,9 @@ impl StoreQueue {
         let queues = || self.accounts.values();
         let actions: usize = queues().map(|queue| queue.actions.len()).sum();
         let bytes: usize = queues().flat_map(|queue| &queue.actions).map(length_of).sum();
-        assert_eq!(self.held, Held { actions, bytes }, "what waits for the store");
+        assert_eq!(self.held, Held { actions, bytes }, "the size of the queue");
         assert!(queues().all(|queue| !queue.actions.is_empty()), "an account without actions");
-        assert_eq!(self.turns.len(), self.accounts.len(), "the turns of the accounts");
+        assert_eq!(self.turns.len(), self.accounts.len(), "an entry for each account");
         let most = self.total_max.actions.saturating_mul(2);
         assert!(actions <= most, "the bound on actions");
     }

@@ -109,7 +109,7 @@ impl Server {
             let Some(entry) = self.connection.requests.get(request.key) else { return };
             let Some(asked) = &entry.progress else { return };
             let per_second = self.connection.config.limits.progress_per_second_max;
-            // The middleware sees only what may be sent.
+            // The middleware sees only notifications that may be sent.
             if !asked.clone().admit(progress, per_second, now) {
                 return;
             }

@@ -98,8 +98,8 @@ impl Server {
         Ok(None)
     }
 
-    /// Ends what belongs to the session, if there is one: the client opens another. A proxy that
-    /// serves several clients one after the other does so for each of them.
+    /// Ends the session with its calls and requests, if there is one: the client opens another. A
+    /// proxy that serves several clients one after the other does so for each of them.
     fn end_session(&mut self) {
         if self.session.take().is_none() {
             return;

@@ -136,7 +136,7 @@ impl DpopVerifier {
     }
 
     /// Requires proofs with a nonce of this server, so that a client cannot make proofs in advance
-    /// for somebody else. A client without one is refused once and told the nonce, which is valid
+    /// for another party. A client without one is refused once and told the nonce, which is valid
     /// for `lifetime` to twice that time; 300 s are usual.
     ///
     /// `secret` is random. Processes that serve the same resource need the same one.
@@ -152,7 +152,7 @@ impl DpopVerifier {
     /// limit are told to retry.
     ///
     /// Nodes with a shared store record the proofs there as well. Other processes that serve the same
-    /// resource do not share what they remember: require [nonces](Self::nonces) with a short lifetime,
+    /// resource do not share their records: require [nonces](Self::nonces) with a short lifetime,
     /// or a shorter [window](Self::window).
     #[must_use]
     pub const fn proofs_max(mut self, proofs: usize) -> Self {
@@ -182,7 +182,7 @@ impl DpopVerifier {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UsedProof {
-    /// What stands for the proof: a hash of its key and its id, as 64 hexadecimal digits.
+    /// Identifies the proof: a hash of its key and its id, as 64 hexadecimal digits.
     pub id: String,
     /// When it could no longer be used again, in seconds since 1970.
     pub expires_at: u64,

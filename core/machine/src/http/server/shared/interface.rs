@@ -103,8 +103,8 @@ impl SessionRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MailboxShare {
-    /// A text that stands for the caller of whose requests the message is part, on all nodes; empty
-    /// for a message of the node itself.
+    /// Identifies, on all nodes, the caller whose request caused the message; empty for a message
+    /// of the node itself.
     pub caller: String,
     /// The maximum number of bytes of all messages that wait for the receiver, with this one.
     pub bytes_max: usize,
@@ -125,7 +125,7 @@ impl MailboxShare {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnnouncedChange {
-    /// A resource has changed: what was kept of it is out of date.
+    /// A resource has changed: cached copies of it are out of date.
     Resource {
         /// The URI of the resource.
         uri: String,
@@ -194,7 +194,7 @@ pub struct SharedOptions {
     /// Bytes in the bodies of these requests of one caller. 16 MiB: four bodies of the maximum length.
     pub waiting_bytes_per_caller_max: usize,
     /// Bytes of messages that wait in the store for one node. 32 MiB: eight bodies of the maximum
-    /// length. What requests of clients cause may use seven eighths of it; the rest is for messages of
+    /// length. Messages caused by clients may use seven eighths of it; the rest is for messages of
     /// the nodes themselves. The store holds at most as much for each node with a lease. Beyond it a
     /// client's answer is refused with 503, and other messages are not sent.
     pub mailbox_bytes_max: usize,

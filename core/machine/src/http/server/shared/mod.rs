@@ -236,7 +236,7 @@ impl super::Server {
     }
 
     /// Returns whether the store has not answered yet that it knows this node, as after the start or
-    /// the loss of the lease. Others would take what it stores for that of a node that has failed.
+    /// the loss of the lease. Other nodes would take its data for that of a failed node.
     #[must_use]
     pub fn is_joining(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| !shared.is_known() && shared.available)

@@ -233,7 +233,7 @@ impl Server {
     /// at all.
     ///
     /// Returns a change that the application on the other node has announced. The clients of this node
-    /// are told by the outputs of the machine: first drop what is kept of the changed resource.
+    /// are told by the outputs of the machine: first drop cached copies of the changed resource.
     pub fn handle_node_message(&mut self, message: &[u8], now: Instant) -> Option<AnnouncedChange> {
         self.shared.as_ref()?;
         match serde_json::from_slice(message).ok()? {
@@ -410,7 +410,7 @@ impl Server {
     }
 }
 
-/// Whose message it is, for the shares of the store's queue and of mailboxes.
+/// The origin of a message, for the shares of the store's queue and of mailboxes.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     pub(super) account: Account,

@@ -30,7 +30,7 @@ use super::{NodeId, SessionRecord, StoreError};
 pub(super) struct Replica {
     /// The name of the session in messages.
     pub(super) name: String,
-    /// What stands for its caller in the shares of mailboxes.
+    /// Identifies its caller in the shares of mailboxes.
     pub(super) caller: String,
     /// The nodes of all known replicas, by the numbers of these.
     pub(super) owners: Vec<(u32, NodeId)>,
@@ -97,7 +97,7 @@ fn unknown_replicas(taken: u32, random: u64) -> u32 {
 /// takes at most 1 KiB. Longer ones are known to the node only that opened the session.
 const CLIENT_INFO_LENGTH_MAX: usize = 256;
 
-/// How long a store refuses what belongs to a session that has ended, in leases: until each node that
+/// How long a store refuses writes to a session that has ended, in leases: until each node that
 /// lives has taken the message about it or its lease has expired. 1 minute by default, as long as
 /// messages wait.
 const REMOVED_LEASES: u32 = 4;
@@ -347,7 +347,7 @@ impl Server {
         checked
     }
 
-    /// Adopts what other nodes have stored about a session of this node.
+    /// Adopts the fields that other nodes have stored for a session of this node.
     fn adopt_record(&mut self, key: Key, record: SessionRecord) {
         for (field, value) in &record.fields {
             self.adopt_change(key, field, Some(value));

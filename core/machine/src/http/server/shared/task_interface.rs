@@ -170,7 +170,7 @@ pub enum TaskStoreEvent {
         /// The outcome.
         result: Result<(), StoreError>,
     },
-    /// The state of this node's task in the store. [`StoreError::Missing`] if it has none.
+    /// The state of this node's task in the store. [`StoreError::Missing`] if it is not stored.
     Checked {
         /// The task.
         key: TaskKey,

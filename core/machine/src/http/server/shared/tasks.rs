@@ -348,7 +348,7 @@ impl Server {
         }
     }
 
-    /// Notifies clients of a change of another node's task.
+    /// Notifies clients that another node's task has changed.
     // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
     fn tell_listeners(&mut self, key: &TaskKey, record: &TaskRecord, now: Instant) {
         let found = RawJson::parse(&record.task).ok();
@@ -386,7 +386,7 @@ fn listens(connection: &Connection, key: &TaskKey) -> bool {
     principal.map_or_else(String::new, |it| principal_digest(false, it)) == key.requestor
 }
 
-/// Returns the owner of the tasks of a session without a principal.
+/// Returns the task owner for a session without a principal.
 pub(super) fn session_requestor(session: &SessionId) -> String {
     digest("task of session", session.as_str())
 }

@@ -41,7 +41,7 @@ pub(super) enum Purpose {
     Relay(Option<Held>),
     /// The nodes of a session, to which a message goes.
     Owners { session: Key, message: Vec<u8> },
-    /// One of the effects of a batch, whose response is confirmed when all of them are stored.
+    /// One effect of a batch, whose response is confirmed when all its effects are stored.
     Part { batch: u64, session: Key, is_change: bool },
     /// The end of a node.
     Depose(NodeId),
@@ -184,7 +184,7 @@ impl Server {
         }
     }
 
-    /// Handles the outcome of a change of a session.
+    /// Handles the outcome of a change to a session.
     pub(super) fn settle_change(
         &mut self,
         session: Key,

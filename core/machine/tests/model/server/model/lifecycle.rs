@@ -45,7 +45,7 @@ impl Model {
         out.result(id, &format!(" at {version}"));
     }
 
-    /// Ends what belongs to the session, because the client opens another.
+    /// Ends the session with its calls and requests, because the client opens another.
     fn end_session(&mut self, out: &mut Outcome) {
         if self.session.take().is_none() {
             return;
