@@ -96,6 +96,12 @@ impl Wire {
     /// Returns the next response with its whole body.
     pub(crate) async fn response(&mut self) -> (Head, String) {
         let head = self.head().await;
+        let body = self.body(&head).await;
+        (head, body)
+    }
+
+    /// Returns the whole body of the response whose head was read last.
+    pub(crate) async fn body(&mut self, head: &Head) -> String {
         let mut body = Vec::new();
         if let Some(length) = head.field("content-length") {
             let length: usize = length.parse().unwrap();
@@ -107,7 +113,7 @@ impl Wire {
             while self.chunk().await {}
             body = std::mem::take(&mut self.body);
         }
-        (head, String::from_utf8(body).unwrap())
+        String::from_utf8(body).unwrap()
     }
 
     /// Reads the next chunk of the body. Returns `false` for the last chunk.
