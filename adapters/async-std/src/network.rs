@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use async_io::Async;
 use futures_lite::{AsyncRead, AsyncWrite};
+use hyper::rt::{Read, ReadBufCursor, Write};
 #[cfg(feature = "http-server")]
 use mcp_sansio_async::HyperNetwork;
 use mcp_sansio_async::{ByteStream, ListenerSocket, Network, PeerAddress};
@@ -34,7 +35,7 @@ impl<T: Into<Arc<Async<TcpListener>>>> From<T> for Listener {
 
 impl Network for AsyncRuntime {
     type Listener = Listener;
-    type Socket = FuturesIo<Accepted>;
+    type Socket = AcceptedSocket;
     type Stream = Accepted;
 
     fn listener(listener: ListenerSocket) -> io::Result<Listener> {
@@ -45,7 +46,7 @@ impl Network for AsyncRuntime {
         }
     }
 
-    async fn accept(listener: &Listener) -> io::Result<(FuturesIo<Accepted>, PeerAddress)> {
+    async fn accept(listener: &Listener) -> io::Result<(AcceptedSocket, PeerAddress)> {
         let (socket, peer) = match listener {
             Listener::Tcp(listener) => {
                 let (socket, address) = listener.accept().await?;
@@ -60,11 +61,56 @@ impl Network for AsyncRuntime {
                 (Accepted::Unix(socket), peer)
             }
         };
-        Ok((FuturesIo::new(socket), peer))
+        Ok((AcceptedSocket(FuturesIo::new(socket)), peer))
     }
 
-    fn stream(socket: FuturesIo<Accepted>) -> Accepted {
-        socket.into_inner()
+    fn stream(socket: AcceptedSocket) -> Accepted {
+        socket.0.into_inner()
+    }
+}
+
+/// An accepted connection, for hyper. Unlike [`FuturesIo`] it writes several parts at once, so that
+/// hyper does not copy a response into a buffer, where its length would no longer be counted.
+#[derive(Debug)]
+pub struct AcceptedSocket(FuturesIo<Accepted>);
+
+impl Read for AcceptedSocket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        space: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, space)
+    }
+}
+
+impl Write for AcceptedSocket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(self.0.get_mut()).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
 

@@ -12,7 +12,7 @@ pub use crate::child::{AsyncProcess, ChildInput, Command};
 #[cfg(feature = "http-client")]
 pub use crate::http_client::{ReadWrite, Stream};
 #[cfg(any(feature = "auth", feature = "http-server"))]
-pub use crate::network::{Accepted, Listener};
+pub use crate::network::{Accepted, AcceptedSocket, Listener};
 
 /// The executor that runs tasks.
 #[derive(Clone, Copy, Debug)]

@@ -327,14 +327,14 @@ fn a_request_without_repeats_needs_the_scopes_of_its_operation() {
 }
 
 #[test]
-fn null_arguments_are_rejected() {
+fn arguments_that_are_not_an_object_are_rejected() {
     // Rule: [TOOL-004] [PRMT-006].
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
         for (method, name) in
             [("tools/call", "who"), ("tools/call", "route"), ("prompts/get", "open")]
         {
-            for arguments in ["null", "[]", "1", r#""{}""#] {
+            for arguments in ["[]", "1", r#""{}""#] {
                 let members = format!(r#""name":"{name}","arguments":{arguments}"#);
                 let params = peer.params(&members);
                 let answer = peer.ask_whole(method, Some(name), &params);
