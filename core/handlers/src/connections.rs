@@ -100,9 +100,9 @@ impl Open {
     const NONE: Self = Self { connections: Vec::new(), _closed: Vec::new(), _made: Vec::new() };
 }
 
-/// How often an edit may be overtaken before it prevents that. Threads rarely overtake each other
-/// twice; an edit that makes another one always does.
-const OVERTAKEN_MAX: u32 = 3;
+/// How often an edit may be overtaken before it prevents that. 100: threads that edit at the same
+/// time overtake each other a few times, while an edit that makes another one is always overtaken.
+const OVERTAKEN_MAX: u32 = 100;
 
 /// The right to make an edit that nothing overtakes, until it is dropped.
 struct Exclusive<'a> {
