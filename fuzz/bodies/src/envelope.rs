@@ -8,11 +8,12 @@ use mcp_sansio::jsonrpc::{
 
 /// Compares [`parse`] with parsing the same bytes to a tree.
 ///
-/// Two differences are intended: numbers too large for an `f64` are accepted as JSON here, and a
-/// duplicate key in an envelope or an error is refused here.
+/// These differences are intended: numbers too large for an `f64` are accepted as JSON here, a
+/// duplicate key in an envelope or an error is refused here, a byte-order mark is ignored, and a
+/// number whose fraction is zero is an integer.
 pub fn envelope(bytes: &[u8]) {
     let parsed = parse(bytes, ParseLimits::default());
-    let tree = serde_json::from_slice::<Value>(bytes);
+    let tree = tree(bytes.strip_prefix(b"\xef\xbb\xbf").filter(is_container).unwrap_or(bytes));
     match tree {
         Ok(tree) => match (parsed, tree) {
             (Ok(Frame::Single(message)), tree) => check_element(Ok(message), &tree),
@@ -40,6 +41,71 @@ pub fn envelope(bytes: &[u8]) {
             );
         }
     }
+}
+
+fn is_container(text: &&[u8]) -> bool {
+    matches!(text.trim_ascii_start().first(), Some(b'{' | b'['))
+}
+
+/// Parses a text to a tree, in which whole numbers are integers however they are written.
+fn tree(bytes: &[u8]) -> serde_json::Result<Value> {
+    let tree = serde_json::from_slice(bytes)?;
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(tree) };
+    serde_json::from_str(&with_whole_numbers(text))
+}
+
+/// Writes the whole numbers of 64 bits in a JSON text without fraction and exponent, except for a
+/// negative zero.
+fn with_whole_numbers(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            '"' => {
+                let mut escaped = false;
+                let end = rest[1..].find(|it| {
+                    let closes = it == '"' && !escaped;
+                    escaped = it == '\\' && !escaped;
+                    closes
+                });
+                end.expect("valid JSON") + 2
+            }
+            '-' | '0'..='9' => {
+                let goes_on = |it: char| it.is_ascii_digit() || "+-.eE".contains(it);
+                rest.find(|it| !goes_on(it)).unwrap_or(rest.len())
+            }
+            other => other.len_utf8(),
+        };
+        let (token, after) = rest.split_at(end);
+        let number = if first == '"' { None } else { whole_number(token) };
+        out.push_str(number.as_deref().unwrap_or(token));
+        rest = after;
+    }
+    out
+}
+
+/// Moves the decimal point of a number with a fraction or an exponent.
+fn whole_number(token: &str) -> Option<String> {
+    let (mantissa, exponent) = match token.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent),
+        None => (token, "0"),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if !token.contains(['.', 'e', 'E']) || !digits.contains(|it: char| it.is_ascii_digit()) {
+        return None;
+    }
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return Some("0".into());
+    }
+    if significant == "-" {
+        return None;
+    }
+    let zeros = (digits.len() - significant.len()) as i64;
+    let places = i64::from(exponent.parse::<i32>().ok()?) - fraction.len() as i64 + zeros;
+    let places = usize::try_from(places).ok().filter(|places| *places < 20)?;
+    let number: i128 = format!("{significant}{}", "0".repeat(places)).parse().ok()?;
+    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number).then(|| number.to_string())
 }
 
 fn check_element(element: Result<Message<'_>, Malformed>, tree: &Value) {
@@ -77,11 +143,16 @@ fn is_message(tree: &Value) -> bool {
         _ => false,
     };
     let id = object.get("id");
-    match (object.get("method"), object.get("result"), object.get("error")) {
+    // `null` next to another of these members counts as absent.
+    let purposes = ["method", "result", "error"].map(|name| object.get(name));
+    let is_one = purposes.iter().flatten().count() == 1;
+    let [method, result, error] =
+        purposes.map(|value| value.filter(|value| is_one || !value.is_null()));
+    match (method, result, error) {
         (Some(method), None, None) => {
             method.is_string()
                 && id.is_none_or(is_id)
-                && object.get("params").is_none_or(Value::is_object)
+                && object.get("params").is_none_or(|params| params.is_object() || params.is_null())
         }
         (None, Some(result), None) => result.is_object() && id.is_some_and(is_id),
         (None, None, Some(error)) => {
@@ -98,12 +169,12 @@ fn check_message(message: &Message<'_>, object: &Map<String, Value>) {
         Message::Request(request) => {
             check_id(Some(&request.id), object);
             assert_eq!(object["method"], *request.method);
-            check_text(request.params.as_ref(), object.get("params"));
+            check_text(request.params.as_ref(), present(object, "params"));
         }
         Message::Notification(notification) => {
             assert_eq!(object.get("id"), None);
             assert_eq!(object["method"], *notification.method);
-            check_text(notification.params.as_ref(), object.get("params"));
+            check_text(notification.params.as_ref(), present(object, "params"));
         }
         Message::Response(response) => {
             check_id(response.id.as_ref(), object);
@@ -119,6 +190,11 @@ fn check_message(message: &Message<'_>, object: &Map<String, Value>) {
             }
         }
     }
+}
+
+/// Returns a member, unless it is `null`.
+fn present<'t>(object: &'t Map<String, Value>, name: &str) -> Option<&'t Value> {
+    object.get(name).filter(|value| !value.is_null())
 }
 
 fn check_id(id: Option<&RequestId>, object: &Map<String, Value>) {
