@@ -73,7 +73,7 @@ impl Client {
         }
     }
 
-    fn newest_legacy(&self) -> Option<Revision> {
+    pub(super) fn newest_legacy(&self) -> Option<Revision> {
         self.possible_revisions().intersection(Revisions::LEGACY).latest()
     }
 

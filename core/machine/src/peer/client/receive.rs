@@ -370,8 +370,7 @@ impl Client {
     }
 
     fn newest_or_latest(&self) -> Revision {
-        let legacy = self.revisions.intersection(crate::Revisions::LEGACY).latest();
-        legacy.unwrap_or(Revision::LATEST)
+        self.newest_legacy().unwrap_or(Revision::LATEST)
     }
 
     fn deliver<'f>(
