@@ -56,7 +56,7 @@ fn tree(bytes: &[u8]) -> serde_json::Result<Value> {
 
 /// Writes the whole numbers of 64 bits in a JSON text without fraction and exponent, except for a
 /// negative zero.
-fn with_whole_numbers(text: &str) -> String {
+pub(super) fn with_whole_numbers(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(first) = rest.chars().next() {
         let end = match first {

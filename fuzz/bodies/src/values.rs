@@ -14,8 +14,13 @@ use serde_json::{Number, Value};
 
 use mcp_sansio::jsonrpc::RawJson;
 
+use super::envelope::with_whole_numbers;
+
 /// Reads a JSON text as every kind of type that serde supports: each yields the value of
 /// `serde_json`, or is refused by both. Invalid text is read without panicking.
+///
+/// Whole numbers with a fraction or an exponent are read as integers, and `[]` as an empty object
+/// where one is expected. A text with one of these may have another value than `serde_json` reads.
 pub fn values(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match RawJson::parse(text) {
@@ -43,11 +48,17 @@ pub(super) fn same_as_serde_json<'t, T: Deserialize<'t> + Debug>(
     json: &'t RawJson<'_>,
     text: &'t str,
 ) {
-    match (json.decode::<T>(), serde_json::from_str::<T>(text)) {
-        (Ok(read), Ok(expected)) => assert_eq!(format!("{read:?}"), format!("{expected:?}")),
-        (Err(_), Err(_)) => {}
-        (read, expected) => panic!("{text}: {read:?}, not {expected:?}"),
-    }
+    let written = |value: Option<T>| value.map(|value| format!("{value:?}"));
+    let read = written(json.decode::<T>().ok());
+    let expected = written(serde_json::from_str::<T>(text).ok());
+    assert!(read == expected || is_unusual(text), "{text}: {read:?}, not {expected:?}");
+}
+
+/// Returns whether the text may have a whole number that is not written as an integer, a negative
+/// zero, or an empty array.
+fn is_unusual(text: &str) -> bool {
+    let has_empty_array = text.split('[').skip(1).any(|rest| rest.trim_start().starts_with(']'));
+    has_empty_array || text.contains("-0") || with_whole_numbers(text) != text
 }
 
 /// Lists the types that a text is read as.
