@@ -18,7 +18,8 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// of a longer one can be reset until its last chunk has been sent.
 const SHORT_BYTES: usize = 16 * 1024;
 
-/// A response body whose bytes are charged to a [`Budget`] until the client has read them.
+/// A response body whose bytes are charged to a [`ConnectionBudget`] until the client has read
+/// them.
 #[derive(Debug)]
 pub struct SendBody {
     inner: ServedBody,
