@@ -17,16 +17,16 @@ use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire};
 
 #[allow(dead_code, reason = "only a part is used")]
-#[path = "../http_server/frames.rs"]
+#[path = "../adapters/http_server/frames.rs"]
 mod frames;
 #[allow(dead_code, reason = "only a part is used")]
-#[path = "../http_server/gate.rs"]
+#[path = "../adapters/http_server/gate.rs"]
 mod gate;
 #[allow(dead_code, reason = "only a part is used")]
-#[path = "../http_server/served.rs"]
+#[path = "../adapters/http_server/served.rs"]
 mod served;
 #[allow(dead_code, reason = "only a part is used")]
-#[path = "../http_server/wire.rs"]
+#[path = "../adapters/http_server/wire.rs"]
 mod wire;
 
 /// The documented bounds of the listener: the buffers of a connection, of an HTTP/2 stream, and of
