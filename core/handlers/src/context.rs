@@ -392,7 +392,6 @@ impl<A> Deref for Call<A> {
 
 /// Arguments of a tool without parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, Serialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct NoArguments {}
 
 /// The target of a `resources/read` request.

@@ -9,7 +9,7 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
-use super::context::Call;
+use super::context::{Call, NoArguments};
 use super::reply::Structured;
 
 /// A handler parameter with a known JSON Schema.
@@ -47,13 +47,25 @@ pub trait DescribedOutput {
 
 impl<T: schemars::JsonSchema> DescribedOutput for Structured<T> {
     fn schema() -> Json {
-        root(SchemaSettings::default().for_serialize(), T::schema_name(), T::json_schema)
+        root(SchemaSettings::default().for_serialize(), T::json_schema)
     }
 }
 
 impl<T: DescribedOutput, E> DescribedOutput for Result<T, E> {
     fn schema() -> Json {
         T::schema()
+    }
+}
+
+// Without the description that a derived schema has: models would read the documentation of this
+// library.
+impl schemars::JsonSchema for NoArguments {
+    fn schema_name() -> Cow<'static, str> {
+        "NoArguments".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": "object" })
     }
 }
 
@@ -79,9 +91,15 @@ pub(super) fn prompt_arguments(schema: &Json) -> Vec<PromptArgument> {
     properties.into_iter().map(argument).collect()
 }
 
-/// Returns the JSON Schema of `T`.
+/// Returns the JSON Schema of arguments, as the hosts of models convert it: it has `properties`,
+/// and an optional property is one that is not required, not one that may be `null`.
+// Hosts look for `properties` without a check, and for one name in `type`: smolagents, Semantic
+// Kernel and AutoGen fail to convert all tools of a server if one has another schema.
 fn of<T: schemars::JsonSchema>() -> Json {
-    root(SchemaSettings::default(), T::schema_name(), T::json_schema)
+    let settings = SchemaSettings::default()
+        .with_transform(RecursiveTransform(without_null_properties))
+        .with_transform(with_properties);
+    root(settings, T::json_schema)
 }
 
 /// Returns the JSON Schema of a form with the fields of `T`: without references, and an optional
@@ -93,22 +111,18 @@ pub(super) fn of_form<T: schemars::JsonSchema>() -> Json {
             settings.meta_schema = None;
         })
         .with_transform(RecursiveTransform(without_null));
-    root(settings, T::schema_name(), T::json_schema)
+    root(settings, T::json_schema)
 }
 
-/// Returns the complete schema of a type with this name, from the part that `describe` returns.
+/// Returns the complete schema of a type, from the part that `describe` returns.
 // A copy of `SchemaGenerator::into_root_schema_for` that is not generic over the type. The result
-// differs only for recursive types, whose references point to `$defs` and not to the root.
-fn root(
-    settings: SchemaSettings,
-    name: Cow<'static, str>,
-    describe: fn(&mut SchemaGenerator) -> Schema,
-) -> Json {
+// differs for recursive types, whose references point to `$defs` and not to the root, and has no
+// title but that of an attribute: the name of a Rust type tells nothing to a model.
+fn root(settings: SchemaSettings, describe: fn(&mut SchemaGenerator) -> Schema) -> Json {
     let mut generator = settings.into_generator();
     let mut schema = describe(&mut generator);
     let definitions = generator.take_definitions(false);
     let members = schema.ensure_object();
-    members.entry("title").or_insert_with(|| name.into());
     if let Some(meta_schema) = &generator.settings().meta_schema {
         members.insert("$schema".into(), meta_schema.as_ref().into());
     }
@@ -122,6 +136,29 @@ fn root(
         transform.transform(&mut schema);
     }
     Json::from_serialize(&schema).expect("a schema is JSON")
+}
+
+/// Adds the `properties` of an object without any.
+fn with_properties(schema: &mut Schema) {
+    let Some(members) = schema.as_object_mut() else { return };
+    if members.get("type").is_some_and(|kind| kind == "object") {
+        members.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    }
+}
+
+/// Removes `null` from the properties that are not required. It stays where it is the only way to
+/// write that there is no value: in lists, and in properties that are required.
+fn without_null_properties(schema: &mut Schema) {
+    let Some(members) = schema.as_object_mut() else { return };
+    let required = members.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let Some(Value::Object(properties)) = members.get_mut("properties") else { return };
+    for (name, property) in properties {
+        if !required.iter().any(|it| it == name)
+            && let Ok(property) = <&mut Schema>::try_from(property)
+        {
+            without_null(property);
+        }
+    }
 }
 
 fn without_null(schema: &mut Schema) {
@@ -156,6 +193,10 @@ fn without_null(schema: &mut Schema) {
 #[cfg(test)]
 mod tests {
     use alloc::boxed::Box;
+    use alloc::collections::BTreeMap;
+    use alloc::string::ToString;
+
+    use serde_json::json;
 
     use super::*;
 
@@ -164,7 +205,7 @@ mod tests {
     struct Place {
         /// Where it is
         at: Point,
-        names: Option<String>,
+        names: Vec<String>,
     }
 
     #[derive(schemars::JsonSchema)]
@@ -180,19 +221,153 @@ mod tests {
         next: Option<Box<Self>>,
     }
 
+    fn arguments<T: schemars::JsonSchema>() -> Value {
+        of::<T>().decode().unwrap()
+    }
+
+    fn is_nullable(schema: &Value) -> bool {
+        schema.to_string().contains("null")
+    }
+
     #[test]
-    fn a_schema_equals_that_of_the_schemars_generator() {
-        let theirs = SchemaGenerator::default().into_root_schema_for::<Place>();
+    fn a_schema_is_that_of_the_schemars_generator_without_the_name_of_the_type() {
+        let mut theirs = SchemaGenerator::default().into_root_schema_for::<Place>();
         assert!(theirs.get("$defs").is_some());
+        assert_eq!(theirs.remove("title"), Some("Place".into()));
         assert_eq!(of::<Place>(), Json::from_serialize(&theirs).unwrap());
     }
 
     #[test]
     fn a_recursive_type_refers_to_its_definition() {
-        let schema: Value = of::<Node>().decode().unwrap();
-        assert_eq!((&schema["type"], &schema["title"]), (&"object".into(), &"Node".into()));
-        let next = schema["properties"]["next"]["anyOf"][0]["$ref"].as_str();
-        assert_eq!(next, Some("#/$defs/Node"));
-        assert_eq!(schema["$defs"]["Node"]["type"], "object");
+        let schema = arguments::<Node>();
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["properties"]["next"], json!({ "$ref": "#/$defs/Node" }));
+        assert_eq!(schema["$defs"]["Node"]["properties"]["next"], schema["properties"]["next"]);
+    }
+
+    #[test]
+    fn a_schema_says_nothing_that_the_author_of_the_tool_did_not_write() {
+        /// A place and its weather
+        #[derive(schemars::JsonSchema)]
+        #[schemars(title = "Weather")]
+        struct Titled {}
+
+        let own = arguments::<Titled>();
+        assert_eq!(
+            (&own["title"], &own["description"]),
+            (&json!("Weather"), &json!("A place and its weather"))
+        );
+        let results: Value = <Structured<Point> as DescribedOutput>::schema().decode().unwrap();
+        let form: Value = of_form::<Point>().decode().unwrap();
+        for schema in [arguments::<NoArguments>(), arguments::<Point>(), results, form] {
+            assert_eq!((schema.get("title"), schema.get("description")), (None, None), "{schema}");
+        }
+    }
+
+    #[test]
+    fn arguments_always_have_properties() {
+        #[derive(schemars::JsonSchema)]
+        struct Empty {}
+
+        for schema in
+            [arguments::<NoArguments>(), arguments::<Empty>(), arguments::<BTreeMap<String, u8>>()]
+        {
+            assert_eq!((&schema["type"], &schema["properties"]), (&json!("object"), &json!({})));
+        }
+    }
+
+    #[test]
+    fn an_optional_argument_has_the_schema_of_its_value() {
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        enum Unit {
+            Celsius,
+            Kelvin,
+        }
+
+        #[derive(schemars::JsonSchema)]
+        #[schemars(inline)]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        enum Order {
+            Up,
+            Down,
+        }
+
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        struct Optional {
+            #[schemars(range(max = 7))]
+            days: Option<u8>,
+            /// How to write it
+            unit: Option<Unit>,
+            order: Option<Order>,
+            #[serde(default)]
+            near: Option<Point>,
+            twice: Option<Option<String>>,
+            names: Option<Vec<String>>,
+        }
+
+        assert_eq!(arguments::<Optional>().get("required"), None);
+        let days = json!({ "type": "integer", "format": "uint8", "minimum": 0, "maximum": 7 });
+        let expected = json!({
+            "days": days,
+            "unit": { "$ref": "#/$defs/Unit", "description": "How to write it" },
+            "order": { "type": "string", "enum": ["Up", "Down"] },
+            "near": { "$ref": "#/$defs/Point" },
+            "twice": { "type": "string" },
+            "names": { "type": "array", "items": { "type": "string" } },
+        });
+        assert_eq!(arguments::<Optional>()["properties"], expected);
+    }
+
+    #[test]
+    fn optional_members_of_nested_types_have_the_schema_of_their_values() {
+        #[derive(schemars::JsonSchema)]
+        #[serde(tag = "by")]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        enum Search {
+            Name { name: Option<String> },
+            Place { at: Option<Point>, within: [Part; 1] },
+        }
+
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        struct Part {
+            kind: Option<u8>,
+        }
+
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        struct Nested {
+            search: Search,
+            others: Vec<Part>,
+            #[serde(flatten)]
+            part: Part,
+        }
+
+        let schema = arguments::<Nested>();
+        assert!(!is_nullable(&schema), "{schema}");
+    }
+
+    #[test]
+    fn null_stays_where_a_value_cannot_be_left_out() {
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        struct Present {
+            list: Option<Vec<Option<String>>>,
+            map: Option<BTreeMap<String, Option<bool>>>,
+        }
+
+        let schema = arguments::<Present>();
+        for name in ["list", "map"] {
+            assert!(is_nullable(&schema["properties"][name]), "{name}: {schema}");
+        }
+        let mut required = schemars::json_schema!({
+            "properties": { "a": { "type": ["string", "null"] } }, "required": ["a"],
+        });
+        without_null_properties(&mut required);
+        assert!(is_nullable(required.as_value()), "{required:?}");
+        let results: Value = <Structured<Node> as DescribedOutput>::schema().decode().unwrap();
+        assert!(is_nullable(&results["properties"]["next"]), "{results}");
     }
 }

@@ -278,9 +278,9 @@ impl<K: Threading> ServerItem<Tool, K> {
     }
 
     /// Mirrors an argument into the header `Mcp-Param-{name}`, so that intermediaries can route a call
-    /// without reading its body. The argument is a string, an integer or a boolean that is not
-    /// nullable; clients of 2026-07-28 send the header over HTTP, and servers on HTTP compare it with
-    /// the argument.
+    /// without reading its body. The argument is a string, an integer, a boolean, or an `Option` of
+    /// one; clients of 2026-07-28 send the header over HTTP, and servers on HTTP compare it with the
+    /// argument.
     ///
     /// An argument that the schema does not have is an error where the tool is added. An argument of
     /// another type, or a name that is invalid or taken, is an error where the server

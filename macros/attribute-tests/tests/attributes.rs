@@ -69,7 +69,7 @@ fn a_tool_has_the_schema_and_the_texts_of_its_function() {
         assert_eq!(tool["description"], "Weather at a place\n\nUp to a week ahead.");
         assert_eq!((&tool["title"], &tool["read_only"]), (&json!("Forecast"), &json!(true)));
         assert_eq!(tool["open_world"], false);
-        assert_eq!(tool["input"]["title"], "ForecastArguments");
+        assert_eq!(tool["input"].get("title"), None);
         assert_eq!(tool["input"]["required"], json!(["location"]));
         let properties = &tool["input"]["properties"];
         assert_eq!(properties["location"]["description"], "City name or postal code");

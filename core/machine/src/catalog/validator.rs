@@ -1,5 +1,6 @@
 //! Validation of values against the schemas of tools.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -9,7 +10,7 @@ use core::fmt::Debug;
 use super::Catalog;
 use super::error::CatalogError;
 use super::item::{ItemId, Schemas, ToolItem};
-use crate::jsonrpc::{ErrorObject, Json, RawJson};
+use crate::jsonrpc::{ErrorObject, Json, ParseLimits, RawJson};
 use crate::protocol::{Revision, Tool, ToolOutput};
 use mcp_sansio_sync::Arc;
 
@@ -97,19 +98,73 @@ impl ToolItem {
         revision: Revision,
     ) -> Result<(), Invalid> {
         let Some(schema) = &self.schemas.input else { return Ok(()) };
-        schema.validate(arguments).map_err(|reason| {
-            let text = format!(
-                "The arguments do not match the schema of the tool {}: {reason}",
-                self.tool.name
-            );
-            if revision < Revision::V2025_11_25 {
-                // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: a protocol error.
-                Invalid::Protocol(ErrorObject::invalid_params(text))
-            } else {
-                // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: a tool error.
-                Invalid::Tool(text)
-            }
+        let Err(reason) = schema.validate(arguments) else { return Ok(()) };
+        // A model that writes every member of a schema writes `null` for those that it leaves out.
+        let nulls = arguments.as_str().contains("null");
+        if nulls && schema.validate(&self.without_null_members(arguments)).is_ok() {
+            return Ok(());
+        }
+        let text = format!(
+            "The arguments do not match the schema of the tool {}: {reason}",
+            self.tool.name
+        );
+        Err(if revision < Revision::V2025_11_25 {
+            // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: a protocol error.
+            Invalid::Protocol(ErrorObject::invalid_params(text))
+        } else {
+            // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: a tool error.
+            Invalid::Tool(text)
         })
+    }
+
+    /// Returns a copy of `arguments` without the members that are `null`, at every depth. Arguments
+    /// that the schema requires are kept: there, `null` is a value.
+    fn without_null_members(&self, arguments: &RawJson<'_>) -> RawJson<'static> {
+        let schema = self.tool.input_schema.as_raw();
+        let required = schema.get("required");
+        let required: Vec<Cow<'_, str>> =
+            required.as_ref().and_then(|names| names.decode().ok()).unwrap_or_default();
+        let mut text = String::with_capacity(arguments.as_str().len());
+        copy_present(arguments, &required, ParseLimits::DEPTH_MAX, &mut text);
+        RawJson::trusted_string(text)
+    }
+}
+
+/// Writes a copy of `value` without the members of objects that are `null`, except those of the
+/// outermost object that are in `kept`. Below `depth` levels nothing is removed.
+fn copy_present(value: &RawJson<'_>, kept: &[Cow<'_, str>], depth: usize, text: &mut String) {
+    let first = value.as_str().as_bytes().first();
+    let Some(depth) = depth.checked_sub(1) else { return text.push_str(value.as_str()) };
+    let start = text.len() + 1;
+    let separate = |text: &mut String| {
+        if text.len() > start {
+            text.push(',');
+        }
+    };
+    match first {
+        Some(b'{') => {
+            text.push('{');
+            for member in value.members() {
+                if member.value == RawJson::NULL && !kept.contains(&member.name()) {
+                    continue;
+                }
+                separate(text);
+                text.push('"');
+                text.push_str(member.key);
+                text.push_str("\":");
+                copy_present(&member.value, &[], depth, text);
+            }
+            text.push('}');
+        }
+        Some(b'[') => {
+            text.push('[');
+            value.for_each_element(|element| {
+                separate(text);
+                copy_present(&element, &[], depth, text);
+            });
+            text.push(']');
+        }
+        _ => text.push_str(value.as_str()),
     }
 }
 
@@ -149,6 +204,9 @@ impl Catalog {
 
     /// Checks the arguments of a call against the `inputSchema` of the tool; a missing `arguments`
     /// is [`RawJson::EMPTY_OBJECT`]. Succeeds if there is no validator or no such tool.
+    ///
+    /// `null` in an optional member is absence: arguments are also valid if they match the schema
+    /// without their members that are `null`. The handler gets them as they were sent.
     ///
     /// # Errors
     ///
@@ -297,6 +355,60 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A validator that accepts one text.
+    #[derive(Clone, Debug)]
+    struct Exactly(&'static str);
+
+    impl Validator for Exactly {
+        fn compile(&self, _: &Json) -> Result<Box<dyn CompiledSchema>, String> {
+            Ok(Box::new(self.clone()))
+        }
+
+        fn clone_boxed(&self) -> Box<dyn Validator> {
+            Box::new(self.clone())
+        }
+    }
+
+    impl CompiledSchema for Exactly {
+        fn validate(&self, value: &RawJson<'_>) -> Result<(), String> {
+            if value.as_str() == self.0 { Ok(()) } else { Err(value.as_str().into()) }
+        }
+
+        fn clone_boxed(&self) -> Box<dyn CompiledSchema> {
+            Box::new(self.clone())
+        }
+    }
+
+    #[test]
+    fn null_in_an_optional_argument_is_absence() {
+        let too_deep = ["[".repeat(200), "]".repeat(200)].concat();
+        for (sent, read) in [
+            (r#"{"x":null,"y":1}"#, r#"{"y":1}"#),
+            (r#"{"x":null}"#, "{}"),
+            (r#"{"y":{"x": null, "z":[ {"x":null} ]}}"#, r#"{"y":{"z":[{}]}}"#),
+            // An element of a list, and text.
+            (r#"{"y":[null, 1],"z":"null","x":null}"#, r#"{"y":[null,1],"z":"null"}"#),
+            // The schema requires `a`, and says whether it may be `null`.
+            (r#"{"\u0061":null,"x":null}"#, r#"{"\u0061":null}"#),
+            (r#"{"x":null,"a\"":1}"#, r#"{"a\"":1}"#),
+        ] {
+            let mut catalog = Catalog::new();
+            let t = catalog.add_tool(tool()).unwrap();
+            let sent = json(sent);
+            let check =
+                |catalog: &Catalog| catalog.validate_arguments(t, &sent.as_raw(), Revision::LATEST);
+            catalog.validator(Exactly(read)).unwrap();
+            assert_eq!(check(&catalog), Ok(()), "{read}");
+            catalog.validator(Exactly("null")).unwrap();
+            // The reason refers to what was sent.
+            let Err(Invalid::Tool(reason)) = check(&catalog) else { panic!("{read} is accepted") };
+            assert!(reason.ends_with(sent.as_str()), "{reason}");
+        }
+        let mut copy = String::new();
+        copy_present(&RawJson::trusted(&too_deep), &[], ParseLimits::DEPTH_MAX, &mut copy);
+        assert_eq!(copy, too_deep);
     }
 
     #[test]
