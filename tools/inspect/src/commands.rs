@@ -33,17 +33,27 @@ pub(crate) fn none_if_unknown<T>(
 
 pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Result<(), Failure> {
     let session = client.opened().await?;
+    let outcome = execute(options, client, &session, seen).await;
+    outcome.map_err(|failure| failure.with_advice(session.revision))
+}
+
+async fn execute(
+    options: &Options,
+    client: &Client,
+    session: &Session,
+    seen: &Seen,
+) -> Result<(), Failure> {
     let output = Output { json: options.json, revision: session.revision };
     match &options.command {
         // Read without a connection.
         Command::Card => {}
-        Command::Info => info(&output, &session),
+        Command::Info => info(&output, session),
         Command::Tools => {
             let tools = client.all_tools().await?;
             output.list(&tools, |tool| titled(&tool.name, tool.description.as_deref()))?;
         }
         Command::Call { name, arguments } => {
-            call(&output, client, &session, name, arguments).await?
+            call(&output, client, session, name, arguments).await?
         }
         Command::Resources => {
             let resources = client.all_resources().await?;
@@ -88,9 +98,9 @@ pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Resu
         Command::Skills { uri: Some(uri) } => {
             skills::show_one(client, &options.server_label(), uri, options.json).await?;
         }
-        Command::Listen { uris } => listen(client, &session, uris).await?,
+        Command::Listen { uris } => listen(client, session, uris).await?,
         Command::Check { read_only } => {
-            return check::check(client, &session, seen, *read_only).await;
+            return check::check(client, session, seen, *read_only).await;
         }
     }
     Ok(())

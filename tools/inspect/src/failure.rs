@@ -4,7 +4,10 @@ use std::fmt;
 
 use mcp_sansio::jsonrpc::JsonError;
 use mcp_sansio::peer::{CloseReason, Failure as CallFailure, OpeningFailure, TransportFailure};
+use mcp_sansio::{Era, Revision};
 use mcp_sansio_handlers::ClientError;
+
+use crate::NAME;
 
 /// The reason for a failed command.
 #[derive(Debug)]
@@ -19,6 +22,32 @@ pub(crate) enum Failure {
     Transport(TransportFailure),
     /// Any other failure, as text.
     Other(String),
+}
+
+/// What servers write when a handler needs the client and cannot ask it: the code of a missing
+/// capability, names of methods and words of SDKs.
+const ASKING: [&str; 6] =
+    ["(-32021)", "elicit", "sampling", "roots/list", "back-channel", "server-initiated"];
+
+impl Failure {
+    /// Suggests another revision if the server seems to need the client: since 2026-07-28 a server
+    /// cannot send a request while it handles a call, and handlers written for the older revisions
+    /// fail.
+    pub(crate) fn with_advice(self, revision: Revision) -> Self {
+        match self {
+            Self::Other(message)
+                if revision.era() == Era::Modern
+                    && ASKING.iter().any(|word| message.to_lowercase().contains(word)) =>
+            {
+                let other = Revision::V2025_11_25;
+                Self::Other(format!(
+                    "{message}\n{NAME}: note: the server needs the client for this; if it can ask only at an \
+                     older revision, `--revision {other}` helps"
+                ))
+            }
+            failure => failure,
+        }
+    }
 }
 
 impl fmt::Display for Failure {

@@ -25,3 +25,53 @@ fn the_help_names_every_subcommand() {
         assert!(help.contains(&format!("\n  {subcommand} ")), "{subcommand}: {help}");
     }
 }
+
+/// A server of both eras whose only answer to a call is in `ANSWER`.
+#[cfg(unix)]
+const SERVER: &str = r#"
+    answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+    while read -r line; do
+        id=${line#*\"id\":}
+        id=${id%%[,\}]*}
+        case $line in
+        *'"server/discover"'*)
+            answer '"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}' ;;
+        *'"initialize"'*)
+            answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+        *'"tools/call"'*) answer "$ANSWER" ;;
+        esac
+    done"#;
+
+/// Calls a tool of [`SERVER`] and returns the output on standard error.
+#[cfg(unix)]
+fn failed_call(revision: &str, answer: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_mcp-inspect"))
+        .args(["call", "t", "--timeout", "20", "--revision", revision, "--", "sh", "-c", SERVER])
+        .env("ANSWER", answer)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+#[cfg(unix)]
+fn another_revision_is_suggested_for_tools_that_cannot_ask_the_client() {
+    // What servers on several SDKs answer at 2026-07-28.
+    let answers = [
+        r#""error":{"code":-32021,"message":"no"}"#,
+        r#""error":{"code":-32600,"message":"no back-channel for 'roots/list'"}"#,
+        r#""result":{"isError":true,"content":[{"type":"text","text":"Elicitation is unavailable"}]}"#,
+        r#""result":{"isError":true,"content":[{"type":"text","text":"cannot send sampling/createMessage"}]}"#,
+    ];
+    for answer in answers {
+        let said = failed_call("2026-07-28", answer);
+        let lines: Vec<_> = said.lines().collect();
+        assert_eq!(lines.len(), 2, "{said}");
+        assert!(lines[1].contains("`--revision 2025-11-25`"), "{said}");
+        // The older revision is in use already.
+        assert_eq!(failed_call("2025-11-25", answer).lines().count(), 1);
+    }
+    let other = failed_call("2026-07-28", r#""error":{"code":-32603,"message":"disk full"}"#);
+    assert_eq!(other, "mcp-inspect: the server answered with an error: disk full (-32603)\n");
+}

@@ -235,16 +235,24 @@ fn a_host_that_refuses_ends_the_call_with_its_reason() {
 fn input_is_not_requested_from_a_host_without_the_capability() {
     // Rule: [MRTR-005] [ELIC-001].
     for revision in ASKING {
-        let (client, mut pair) = connect(&server(), revision);
-        match pair.run(client.call_tool("book", &NoArguments {})) {
-            // Revisions without a protocol error for it return a tool error. Rule: [CAP-022].
-            Ok(result) => assert_eq!(result.is_error, Some(true)),
-            Err(error) => {
-                assert_eq!(revision, Revision::V2026_07_28);
-                assert!(error.as_refusal().is_some(), "{error}");
-            }
+        for (tool, capability) in [("book", "elicitation"), ("think", "sampling")] {
+            let (client, mut pair) = connect(&server(), revision);
+            let said = match pair.run(client.call_tool(tool, &NoArguments {})) {
+                // Revisions without a protocol error for it return a tool error. Rule: [CAP-022].
+                Ok(result) => {
+                    assert_eq!(result.is_error, Some(true));
+                    text(&result).to_owned()
+                }
+                Err(error) => {
+                    assert_eq!(revision, Revision::V2026_07_28);
+                    error.as_refusal().unwrap().message.clone().into_owned()
+                }
+            };
+            let needs = format!("the client capability `{capability}`, which the client did not");
+            assert!(said.contains(&needs), "{revision}: {said}");
+            assert_eq!(pair.transcript.count("elicitation/create"), 0);
+            assert_eq!(pair.transcript.count("sampling/createMessage"), 0);
         }
-        assert_eq!(pair.transcript.count("elicitation/create"), 0);
     }
 }
 

@@ -164,7 +164,9 @@ impl Capability {
     #[must_use]
     pub fn missing(self) -> ErrorObject<'static> {
         let data = format!(r#"{{"requiredCapabilities":{}}}"#, self.as_required());
-        let message = format!("the request requires the client capability `{self}`");
+        let message = format!(
+            "the request needs the client capability `{self}`, which the client did not declare"
+        );
         ErrorObject::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message)
             .with_data(RawJson::trusted_string(data))
     }

@@ -280,9 +280,12 @@ fn an_undeclared_input_request_is_not_sent() {
         let asked = pair.server.require_input(request, &ask([("a", form())]), pair.now);
         assert!(matches!(asked, Err(CommandError::NotDeclared(Capability::Elicitation))));
         pair.drive();
+        let text = "the request needs the client capability `elicitation`, which the client did not \
+                    declare";
         match pair.ended().outcome {
             Err(Failure::Refused(error)) => {
                 assert_eq!(revision, Revision::V2026_07_28);
+                assert_eq!(error.message, text);
                 assert_eq!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY);
                 let data = error.data.unwrap();
                 assert_eq!(data.as_str(), r#"{"requiredCapabilities":{"elicitation":{}}}"#);
@@ -291,7 +294,7 @@ fn an_undeclared_input_request_is_not_sent() {
             Ok(result) => {
                 assert_ne!(revision, Revision::V2026_07_28);
                 let result: CallToolResult = result.decode().unwrap();
-                assert_eq!(result.is_error, Some(true));
+                assert_eq!((result.is_error, result.first_text()), (Some(true), Some(text)));
             }
             other => panic!("{other:?}"),
         }

@@ -117,15 +117,17 @@ impl Server {
             .flat_map(|questions| questions.iter())
             .find_map(|(_, question)| missing_for(question, entry.capabilities, revision));
         if let Some(capability) = missing {
-            let message = alloc::format!("this needs the client capability `{capability}`");
+            let error = capability.missing();
             match (revision.era(), entry.method) {
-                (Era::Modern, _) => self.send_error(handle, capability.missing())?,
+                (Era::Modern, _) => self.send_error(handle, error)?,
                 // A tool result for the model, which may continue without the input.
                 // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
                 (Era::Legacy, Some(Method::ToolsCall)) => {
-                    self.send_result(handle, &CallToolResult::error(message))?;
+                    self.send_result(handle, &CallToolResult::error(error.message))?;
                 }
-                (Era::Legacy, _) => self.send_error(handle, ErrorObject::internal(message))?,
+                (Era::Legacy, _) => {
+                    self.send_error(handle, ErrorObject::internal(error.message))?
+                }
             }
             return Err(CommandError::NotDeclared(capability));
         }
