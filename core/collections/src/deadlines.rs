@@ -28,6 +28,18 @@ impl<T: Copy + Ord> Deadlines<T> {
         self.heap.first().copied()
     }
 
+    /// Returns the number of deadlines.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Returns whether no deadline is set.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
     /// Returns the deadline of `slot`, if one is set.
     #[must_use]
     pub fn get(&self, slot: u32) -> Option<T> {

@@ -107,6 +107,22 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         &self.machine
     }
 
+    /// Checks the tables: see [`Endpoint::assert_consistent`].
+    pub(super) fn assert_tables_consistent(&self) {
+        self.machine.assert_consistent();
+        for (handle, pending) in self.calls.iter().flatten() {
+            assert!(self.machine.has_call(*handle), "a call that has ended: {pending:?}");
+            assert_eq!(pending.handle(), Some(*handle), "the handle of a call");
+        }
+        let mut running = 0;
+        for (place, key) in self.tasks.running() {
+            let is_known = key.slot == place && self.inputs.get(*key).is_some();
+            assert!(is_known, "a handler whose request has ended");
+            running += 1;
+        }
+        assert_eq!(self.inputs.len(), running, "requests without a handler");
+    }
+
     fn show(&self, event: &Event<'_>) {
         // An observer cannot affect the client, not even by a panic.
         let _shown = show(&self.handlers.observers, event, self.tasks.guard);
@@ -278,8 +294,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         if ended.input_rounds > 0 {
             pending.take_input();
         }
-        // The entry stays for the progress notifications of the task.
-        if !is_task {
+        // The entry stays for the progress notifications of the task, if it was asked for them.
+        if !self.machine.has_call(ended.call) {
             self.calls[ended.call.slot() as usize] = None;
         }
         let outcome = match ended.outcome {
@@ -539,5 +555,9 @@ impl<K: Threading> Endpoint for ClientEndpoint<K> {
 
     fn is_closed(&self) -> bool {
         self.machine.is_closed()
+    }
+
+    fn assert_consistent(&self) {
+        self.assert_tables_consistent();
     }
 }

@@ -135,6 +135,12 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         self.place(place)?.task.as_ref().map(|(_, with)| with)
     }
 
+    /// Returns the running handlers, by their slot.
+    pub(super) fn running(&self) -> impl Iterator<Item = (u32, &T)> {
+        let places = self.places.iter().chain(&self.detached);
+        places.filter_map(|slot| Some((slot.signal.place, &slot.task.as_ref()?.1)))
+    }
+
     fn take(&mut self, place: u32) -> Option<(F, T)> {
         self.place(place)?.task.take()
     }

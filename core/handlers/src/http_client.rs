@@ -81,6 +81,18 @@ pub trait HttpEndpoint {
     /// Whether the connection is closed, though the server may still have to be notified.
     fn is_closed(&self) -> bool;
 
+    /// Checks that the tables of the endpoint and its machine match each other, for tests. Checks
+    /// nothing by default.
+    ///
+    /// # Panics
+    ///
+    /// The tables disagree, which is a bug of the endpoint.
+    fn assert_consistent(&self)
+    where
+        Self: Sized,
+    {
+    }
+
     /// Closes the connection from this side. Keep driving it until it [is
     /// drained](Self::is_drained).
     fn close(&mut self, now: Instant);
@@ -172,6 +184,10 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
 
     fn is_closed(&self) -> bool {
         self.machine.is_closed()
+    }
+
+    fn assert_consistent(&self) {
+        self.assert_tables_consistent();
     }
 
     fn close(&mut self, now: Instant) {

@@ -16,7 +16,9 @@ use mcp_sansio::http::{
     ShardsWithStore, StoreAction, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerCommand, ServerSession};
+use mcp_sansio::peer::{
+    CommandError, Event, Request, RequestHandle, ServerCommand, ServerMachine, ServerSession,
+};
 use mcp_sansio::{Caller, Era, Instant, Job};
 
 use super::catalog_edit::ItemHandlers;
@@ -345,6 +347,19 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.next_deadline()
     }
 
+    /// Checks that the tables of the server and its machine match each other, for tests.
+    ///
+    /// # Panics
+    ///
+    /// The tables disagree, which is a bug of this crate.
+    pub fn assert_consistent(&self) {
+        self.endpoint.assert_tables_consistent();
+        if let Some(tasks) = &self.endpoint.tasks {
+            let machine = &self.endpoint.machine;
+            tasks.assert_shared_consistent(&|request| machine.id_of(request).is_some());
+        }
+    }
+
     /// Whether the server is closing and no response is in progress.
     #[must_use]
     pub fn is_drained(&self) -> bool {
@@ -426,6 +441,17 @@ impl<K: Threading> RunningHandlers<HttpServerMachine> for TrackedHandlers<K> {
 
     fn cancel_all(&mut self) {
         self.handlers.values().for_each(|tracked| tracked.cancel_signal.cancel());
+    }
+
+    fn assert_consistent(
+        &self,
+        machine: &HttpServerMachine,
+        task_of: impl Fn(RequestHandle) -> Option<u32>,
+    ) {
+        for handle in self.handlers.keys() {
+            let is_needed = task_of(*handle).is_some() || machine.id_of(*handle).is_some();
+            assert!(is_needed, "a handler whose request has ended: {handle:?}");
+        }
     }
 }
 

@@ -115,6 +115,9 @@ pub(super) trait RunningHandlers<M> {
 
     /// Drops all handlers: the connection is over.
     fn cancel_all(&mut self);
+
+    /// Checks that each handler works on a request or on a task, whose slot `task_of` returns.
+    fn assert_consistent(&self, machine: &M, task_of: impl Fn(RequestHandle) -> Option<u32>);
 }
 
 impl ServerBinding for StreamServer {
@@ -197,5 +200,20 @@ where
 
     fn cancel_all(&mut self) {
         self.cancel_all();
+    }
+
+    fn assert_consistent(
+        &self,
+        machine: &StreamServer,
+        task_of: impl Fn(RequestHandle) -> Option<u32>,
+    ) {
+        for (place, request) in self.running() {
+            let handle = request.handle;
+            let is_at = match task_of(handle) {
+                Some(task) => place == task | DETACHED,
+                None => place == handle.slot() && machine.id_of(handle).is_some(),
+            };
+            assert!(is_at, "a handler whose request has ended: {handle:?}");
+        }
     }
 }

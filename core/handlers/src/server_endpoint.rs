@@ -79,6 +79,16 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         ServerHandle::new(Arc::clone(&self.commands))
     }
 
+    /// Checks the tables: see [`Endpoint::assert_consistent`].
+    pub(super) fn assert_tables_consistent(&self) {
+        self.machine.assert_consistent();
+        let tasks = self.tasks.as_deref();
+        if let Some(tasks) = tasks {
+            tasks.assert_consistent(&|request| self.machine.id_of(request).is_some());
+        }
+        self.running.assert_consistent(&self.machine, |request| tasks?.place_of(request));
+    }
+
     // ------------------------------------------------------------------ from clients
 
     /// Handles an event. Returns a request that needs a handler.
@@ -506,5 +516,9 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
 
     fn is_closed(&self) -> bool {
         self.machine.is_closed()
+    }
+
+    fn assert_consistent(&self) {
+        self.assert_tables_consistent();
     }
 }

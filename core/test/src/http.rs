@@ -471,6 +471,11 @@ impl<K: Threading, C: HttpEndpoint> Transport for Http<K, C> {
     fn is_drained(&self) -> bool {
         self.client.as_ref().is_none_or(HttpEndpoint::is_drained)
     }
+
+    fn assert_consistent(&self) {
+        self.client.iter().for_each(HttpEndpoint::assert_consistent);
+        self.server.assert_consistent();
+    }
 }
 
 impl<K: Threading, C: fmt::Debug> fmt::Debug for Http<K, C> {

@@ -39,6 +39,14 @@ pub trait Transport {
 
     /// Whether the client's side is closed and has nothing left to send.
     fn is_drained(&self) -> bool;
+
+    /// Checks that the tables of both sides match each other; a [`Pair`] does so after every step.
+    /// Checks nothing by default.
+    ///
+    /// # Panics
+    ///
+    /// The tables disagree, which is a bug of the library.
+    fn assert_consistent(&self) {}
 }
 
 /// A client and a server in one process, driven by the test: no I/O, no runtime, and a clock that
@@ -126,7 +134,9 @@ impl<T: Transport> Pair<T> {
         let before = self.wakeups.count();
         let (waker, now) = (self.waker(), self.now());
         let mut cx = Context::from_waker(&waker);
-        self.transport.step(&mut cx, now, &mut self.transcript) || self.wakeups.count() > before
+        let stepped = self.transport.step(&mut cx, now, &mut self.transcript);
+        self.transport.assert_consistent();
+        stepped || self.wakeups.count() > before
     }
 
     /// Runs both sides until there is no more progress at the current time.
@@ -241,6 +251,7 @@ impl<T: Transport> Pair<T> {
     fn advance_to(&mut self, time: Instant) {
         self.clock.advance_to(time);
         self.transport.handle_timeout(self.now());
+        self.transport.assert_consistent();
     }
 
     fn waker(&self) -> Waker {

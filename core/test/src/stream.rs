@@ -184,4 +184,9 @@ impl<S: Endpoint, C: Endpoint> Transport for Stream<S, C> {
     fn is_drained(&self) -> bool {
         self.client.as_ref().is_none_or(Endpoint::is_drained)
     }
+
+    fn assert_consistent(&self) {
+        self.client.iter().for_each(Endpoint::assert_consistent);
+        self.server.iter().for_each(Endpoint::assert_consistent);
+    }
 }

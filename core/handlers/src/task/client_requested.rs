@@ -41,6 +41,14 @@ const PATIENCE: u128 = 4;
 pub(super) type Answer = Result<Option<Json>, ErrorObject<'static>>;
 
 impl TaskTable {
+    /// Removes the status message of a task.
+    pub(super) fn forget_message(&mut self, key: Key) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let before = entry.bytes();
+        entry.task.status_message = None;
+        self.weigh(key, before);
+    }
+
     /// Creates a task for a call that requests one.
     pub(super) fn begin_requested<M: ServerBinding>(
         &mut self,
@@ -179,8 +187,8 @@ impl TaskTable {
                 if entry.is_over() {
                     return Err(not_cancellable(&entry.task));
                 }
-                entry.task.status_message = None;
                 *dropped = Some(TaskHandler { request: entry.request.handle, place: key.slot });
+                self.forget_message(key);
                 self.change(key, Ok(State::Cancelled), now);
                 let mut result = CancelTaskResult::new();
                 result.task = self.entries.get(key).map(|entry| entry.task.clone());

@@ -82,6 +82,21 @@ impl Lookups {
         self.due.extend(due.map(|due| (due, request)));
     }
 
+    /// Checks that each entry belongs to a request that waits. Returns the bytes of all.
+    pub(super) fn assert_consistent(&self, is_pending: &dyn Fn(RequestHandle) -> bool) -> usize {
+        for request in self.by_task.values().flatten() {
+            assert!(self.entries.contains_key(request), "a request about a task that is gone");
+        }
+        for (request, lookup) in &self.entries {
+            assert!(is_pending(*request), "a request that has ended: {request:?}");
+            let is_set = lookup.due.is_none_or(|due| self.due.contains(&(due, *request)));
+            assert!(is_set, "a time at which nothing is read");
+        }
+        let due = self.entries.values().filter(|lookup| lookup.due.is_some()).count();
+        assert_eq!(self.due.len(), due, "times of requests that are gone");
+        self.entries.values().map(|lookup| lookup.bytes).sum()
+    }
+
     fn take(&mut self, request: RequestHandle) -> Option<Lookup> {
         self.set_due(request, None);
         let lookup = self.entries.remove(&request)?;

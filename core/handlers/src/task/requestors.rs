@@ -95,6 +95,11 @@ impl Requestors {
         self.known.get(requestor).map_or(0, |account| account.last)
     }
 
+    /// Returns the number of tasks of all owners.
+    pub(super) fn task_count(&self) -> usize {
+        self.known.values().map(|account| account.tasks.len()).sum()
+    }
+
     /// Whether another request about tasks may be answered, where each task allows `per_task`
     /// requests per second.
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-023]

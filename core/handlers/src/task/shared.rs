@@ -121,6 +121,21 @@ impl TaskTable {
         self.shared.get_or_insert_default()
     }
 
+    /// Checks the tables that nodes share.
+    pub(super) fn assert_shared_tables_consistent(
+        &self,
+        is_pending: &dyn Fn(RequestHandle) -> bool,
+    ) {
+        let mut bytes: usize = self.entries.iter().map(|(_, entry)| entry.bytes()).sum();
+        if let Some(shared) = &self.shared {
+            for task in shared.own.keys().chain(&shared.unwritten).chain(&shared.failed) {
+                assert!(self.entries.get(*task).is_some(), "the state of a task that is gone");
+            }
+            bytes += shared.lookups.assert_consistent(is_pending);
+        }
+        assert_eq!(self.bytes(), bytes, "bytes of the tasks");
+    }
+
     /// Stores a new task, and then answers the request that created it.
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: every node finds it then.
     pub(super) fn store_created(
@@ -422,9 +437,8 @@ impl TaskTable {
         let (request, before) = (entry.request.handle, entry.bytes());
         match message {
             TaskMessage::Cancel => {
-                entry.task.status_message = None;
+                self.forget_message(task);
                 let handler = TaskHandler { request, place: task.slot };
-                self.weigh(task, before);
                 self.change(task, Ok(State::Cancelled), now);
                 self.shared_mut().drop_handler(handler);
             }

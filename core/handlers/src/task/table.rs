@@ -26,6 +26,8 @@ use super::settings::{TaskEvent, TaskSettings};
 use super::shared::SharedTasks;
 use super::tasks::{ProgressReport, TaskHandler, TaskResponse, TaskStart, Tasks};
 
+mod consistency;
+
 /// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
 ///
 /// Contains no handlers, only their requests and states: the endpoint runs the handlers.
@@ -256,6 +258,20 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
             self.orphaned.push_back(waiting.handle);
         }
         Some(TaskHandler { request: entry.request.handle, place })
+    }
+
+    fn assert_consistent(&self, is_pending: &dyn Fn(RequestHandle) -> bool) {
+        // A method of a trait object is linked into every program.
+        if cfg!(debug_assertions) {
+            self.assert_tables_consistent(is_pending);
+        }
+    }
+
+    #[cfg(feature = "http")]
+    fn assert_shared_consistent(&self, is_pending: &dyn Fn(RequestHandle) -> bool) {
+        if cfg!(debug_assertions) {
+            self.assert_shared_tables_consistent(is_pending);
+        }
     }
 
     #[cfg(feature = "http")]
@@ -508,6 +524,12 @@ impl TaskTable {
     pub(super) fn weigh(&mut self, key: Key, before: usize) {
         let after = self.entries.get(key).map_or(0, Entry::bytes);
         self.set_bytes(self.bytes + after - before);
+    }
+
+    /// Returns the bytes of this table.
+    #[cfg(feature = "http")]
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Counts bytes that belong to no task of this table.

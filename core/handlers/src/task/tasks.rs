@@ -116,6 +116,15 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     /// Removes one expired task; returns its handler, to be dropped, if it is running.
     fn expire(&mut self, now: Instant) -> Option<TaskHandler>;
 
+    /// Checks that the tables match each other, in builds with debug assertions. `is_pending` says
+    /// whether a request waits for its response.
+    fn assert_consistent(&self, is_pending: &dyn Fn(RequestHandle) -> bool);
+
+    /// Like [`assert_consistent`](Self::assert_consistent), for the tables of a server that may share
+    /// its tasks with other nodes.
+    #[cfg(feature = "http")]
+    fn assert_shared_consistent(&self, is_pending: &dyn Fn(RequestHandle) -> bool);
+
     /// Counts the tasks together with those of a server's other shards.
     #[cfg(feature = "http")]
     fn join_shards(&mut self, counts: &TaskCounts);

@@ -17,7 +17,7 @@ use mcp_sansio_handlers::client_middleware::{CallResult, ClientRequest, NextCall
 use mcp_sansio_handlers::{
     Call, Client, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,
 };
-use mcp_sansio_test::StreamPair;
+use mcp_sansio_test::{Pair, Transport};
 
 use crate::connect_host;
 use crate::task_client::settings;
@@ -158,7 +158,7 @@ const STARTS: [(&str, Start); 9] = [
 ];
 
 /// Runs both sides once, and moves the clock if nothing else happens.
-fn step(pair: &mut StreamPair) {
+fn step(pair: &mut Pair<impl Transport>) {
     if !pair.step() {
         pair.advance(Duration::from_millis(500));
     }
@@ -166,7 +166,12 @@ fn step(pair: &mut StreamPair) {
 
 /// Drops a future after it was polled before each of the first `polled` steps and not before the
 /// `unpolled` steps after those. Returns whether it was ready.
-fn drop_after(pair: &mut StreamPair, mut future: Dropped, polled: usize, unpolled: usize) -> bool {
+fn drop_after(
+    pair: &mut Pair<impl Transport>,
+    mut future: Dropped,
+    polled: usize,
+    unpolled: usize,
+) -> bool {
     let mut cx = Context::from_waker(Waker::noop());
     for _ in 0..polled {
         if future.as_mut().poll(&mut cx).is_ready() {
@@ -180,9 +185,9 @@ fn drop_after(pair: &mut StreamPair, mut future: Dropped, polled: usize, unpolle
 
 /// Drops futures of one kind several times in one of their states, and checks for leaks. Returns
 /// whether they were ready.
-fn check(
+fn check<T: Transport>(
     (name, start): (&str, Start),
-    link: impl Fn(&Server, &Token) -> (Client, StreamPair),
+    link: impl Fn(&Server, &Token) -> (Client, Pair<T>),
     (polled, unpolled): (usize, usize),
 ) -> bool {
     let [handlers, asked, callbacks] = [(); 3].map(|()| Token::default());
@@ -208,11 +213,10 @@ fn check(
     ready
 }
 
-fn check_all_states(revision: Revision, layered: bool, follows: bool) {
-    let link = |server: &Server, asked: &Token| {
-        let host = host(asked, layered);
-        connect_host(server, if follows { host.follow_tasks() } else { host }, revision)
-    };
+fn check_all_states<T: Transport>(
+    revision: Revision,
+    link: impl Fn(&Server, &Token) -> (Client, Pair<T>) + Copy,
+) {
     for start in STARTS {
         if start.0.starts_with("a task") && revision != Revision::V2025_11_25 {
             continue;
@@ -223,17 +227,25 @@ fn check_all_states(revision: Revision, layered: bool, follows: bool) {
     }
 }
 
+/// Checks all states over a byte stream.
+fn check_streams(revision: Revision, layered: bool, follows: bool) {
+    check_all_states(revision, |server, asked| {
+        let host = host(asked, layered);
+        connect_host(server, if follows { host.follow_tasks() } else { host }, revision)
+    });
+}
+
 #[test]
 fn a_dropped_future_leaves_nothing_behind() {
     for revision in [Revision::V2025_11_25, Revision::LATEST] {
-        check_all_states(revision, false, false);
+        check_streams(revision, false, false);
     }
 }
 
 #[test]
 fn a_dropped_future_inside_of_middleware_leaves_nothing_behind() {
     for revision in [Revision::V2025_11_25, Revision::LATEST] {
-        check_all_states(revision, true, false);
+        check_streams(revision, true, false);
     }
 }
 
@@ -241,14 +253,51 @@ fn a_dropped_future_inside_of_middleware_leaves_nothing_behind() {
 fn a_dropped_call_that_is_followed_leaves_nothing_behind() {
     // Rule: [TASK-034].
     for layered in [false, true] {
-        check_all_states(Revision::LATEST, layered, true);
+        check_streams(Revision::LATEST, layered, true);
+    }
+}
+
+#[cfg(feature = "http")]
+mod over_http {
+    use mcp_sansio::Revisions;
+
+    use super::*;
+
+    fn check_exchanges(revision: Revision, layered: bool, follows: bool) {
+        check_all_states(revision, |server, asked| {
+            let host = host(asked, layered).revisions(Revisions::only(revision));
+            let host = if follows { host.follow_tasks() } else { host };
+            mcp_sansio_test::connect_http(server, &host, None)
+        });
+    }
+
+    #[test]
+    fn a_future_that_is_dropped_over_http_leaves_nothing_behind() {
+        for revision in [Revision::V2025_11_25, Revision::LATEST] {
+            check_exchanges(revision, false, false);
+        }
+    }
+
+    #[test]
+    fn a_future_that_is_dropped_over_http_inside_of_middleware_leaves_nothing_behind() {
+        for revision in [Revision::V2025_11_25, Revision::LATEST] {
+            check_exchanges(revision, true, false);
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_followed_and_dropped_over_http_leaves_nothing_behind() {
+        // Rule: [TASK-034].
+        for layered in [false, true] {
+            check_exchanges(Revision::LATEST, layered, true);
+        }
     }
 }
 
 #[cfg(feature = "observer")]
 mod contexts {
     use mcp_sansio::peer::{CallContext, Observation, Operation, OperationEnd, OperationObserver};
-    use mcp_sansio_test::{Pair, Script, Stream};
+    use mcp_sansio_test::{Script, Stream};
 
     use super::*;
 

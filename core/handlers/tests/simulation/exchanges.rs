@@ -175,6 +175,9 @@ impl<M: WebMaker> Exchanges<M> {
     pub(crate) fn check(&self) {
         let machine = self.server.machine();
         machine.assert_consistent();
+        for node in &self.nodes {
+            node.client.assert_consistent();
+        }
         let limits = crate::make::WEB_LIMITS;
         assert!(machine.session_count() <= limits.sessions_max, "sessions");
         assert!(machine.exchange_count() <= limits.exchanges_max + 1, "exchanges");

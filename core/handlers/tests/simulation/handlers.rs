@@ -216,6 +216,10 @@ impl Side for HandlerServer {
         self.endpoint.poll_timeout()
     }
 
+    fn assert_consistent(&self) {
+        self.endpoint.assert_consistent();
+    }
+
     fn is_congested(&self) -> bool {
         self.endpoint.is_congested()
     }
@@ -390,6 +394,10 @@ impl Side for HandlerClient {
 
     fn deadline(&self) -> Option<Instant> {
         self.endpoint.poll_timeout()
+    }
+
+    fn assert_consistent(&self) {
+        self.endpoint.assert_consistent();
     }
 
     fn is_congested(&self) -> bool {

@@ -20,6 +20,8 @@ pub(crate) trait Side {
     /// Passes the pending bytes to `write`, which returns how many it accepted.
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize);
     fn deadline(&self) -> Option<Instant>;
+    /// Checks that the tables of the machine match each other.
+    fn assert_consistent(&self);
     fn is_congested(&self) -> bool;
     fn is_closed(&self) -> bool;
     fn is_drained(&self) -> bool;
@@ -88,6 +90,10 @@ impl Side for ClientSide {
 
     fn deadline(&self) -> Option<Instant> {
         self.machine.poll_timeout()
+    }
+
+    fn assert_consistent(&self) {
+        self.machine.assert_consistent();
     }
 
     fn is_congested(&self) -> bool {
@@ -165,6 +171,10 @@ impl Side for ServerSide {
 
     fn deadline(&self) -> Option<Instant> {
         self.machine.poll_timeout()
+    }
+
+    fn assert_consistent(&self) {
+        self.machine.assert_consistent();
     }
 
     fn is_congested(&self) -> bool {

@@ -114,6 +114,14 @@ impl Connection {
         }
     }
 
+    fn assert_consistent(&self) {
+        for end in &self.ends {
+            if let Some(side) = &end.side {
+                side.assert_consistent();
+            }
+        }
+    }
+
     fn due(&mut self, what: Move, now: Instant, calm: bool) -> Option<Instant> {
         match what {
             Move::Write(at) => {
@@ -326,6 +334,7 @@ impl<M: Maker> Streams<M> {
         }
         if let Some(&(number, what)) = scene.random.pick(&ready) {
             self.connections[number].make(what, scene);
+            self.connections[number].assert_consistent();
             return self.renew(number, scene);
         }
         let Some(next) = next else { return };

@@ -20,6 +20,8 @@ pub(crate) trait WebClient {
     fn act(&mut self, scene: &mut Scene);
     fn transmit(&mut self) -> Option<ClientTransmit>;
     fn deadline(&self) -> Option<Instant>;
+    /// Checks that the tables of the machine match each other.
+    fn assert_consistent(&self);
     fn is_congested(&self) -> bool;
     fn is_closed(&self) -> bool;
     fn is_drained(&self) -> bool;
@@ -112,6 +114,10 @@ impl WebClient for BareClient {
 
     fn deadline(&self) -> Option<Instant> {
         self.machine.poll_timeout()
+    }
+
+    fn assert_consistent(&self) {
+        self.machine.assert_consistent();
     }
 
     fn is_congested(&self) -> bool {

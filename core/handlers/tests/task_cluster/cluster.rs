@@ -285,6 +285,7 @@ impl Cluster {
                 run(server, running, call, now);
                 moved = true;
             }
+            server.assert_consistent();
             for mut handler in core::mem::take(running) {
                 match Pin::new(&mut handler).poll(&mut cx) {
                     Poll::Ready(Some(finished)) => {

@@ -20,6 +20,8 @@ use super::outgoing::ReadNumber;
 #[cfg(feature = "server")]
 use super::server::Server;
 
+mod consistency;
+
 /// The pending requests that this side sent.
 #[derive(Debug)]
 pub(super) struct Calls {
@@ -379,6 +381,11 @@ impl Calls {
     /// cost more per call the more calls there are.
     pub(super) fn forget_deadlines(&mut self) {
         self.deadlines = Deadlines::default();
+    }
+
+    /// Returns whether there is a call with this purpose.
+    pub(super) fn any(&self, purpose: Purpose) -> bool {
+        self.entries.find_from(0, |call| call.purpose == purpose).is_some()
     }
 
     /// Returns the first call at or after `slot`, to end all calls in order.

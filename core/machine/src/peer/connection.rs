@@ -33,6 +33,8 @@ use super::queue::Tag;
 use super::requests::Requests;
 use super::{Observed, Passed, Passing};
 
+mod consistency;
+
 /// The outcome of a message: at most one event, or the closed connection.
 pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;
 
@@ -495,9 +497,9 @@ impl Connection {
     }
 
     /// Starts keep-alive pings after the session opened, if they are enabled and the era supports
-    /// them.
+    /// them. A ping of a lost session continues in the one that replaces it.
     pub(super) fn start_keep_alive(&mut self, revision: Revision, now: Instant) {
-        if revision.era() == Era::Legacy {
+        if revision.era() == Era::Legacy && !self.calls.any(Purpose::KeepAlive) {
             self.keep_alive_due = self.next_keep_alive(now);
         }
     }

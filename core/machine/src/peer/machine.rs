@@ -41,6 +41,13 @@ pub trait Machine {
 
     /// Returns the time of the next [`handle_timeout`](Self::handle_timeout), if one is needed.
     fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Checks that the tables of the machine match each other, for tests and fuzz targets.
+    ///
+    /// # Panics
+    ///
+    /// The tables disagree, which is a bug of the machine.
+    fn assert_consistent(&self) {}
 }
 
 /// The outcome of a successful command.
@@ -133,6 +140,9 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     /// Returns the outcome of the negotiation, once the connection is open.
     fn session(&self) -> Option<&ClientSession>;
 
+    /// Returns whether the call has not ended, or has become a task whose progress is awaited.
+    fn has_call(&self, call: CallHandle) -> bool;
+
     /// Runs the [middleware](super::MessageMiddleware) in `guard`.
     #[cfg(feature = "extensions")]
     fn catch_panics(&mut self, guard: crate::PanicGuard);
@@ -189,6 +199,10 @@ macro_rules! machine {
 
             fn poll_timeout(&self) -> Option<$crate::Instant> {
                 self.poll_timeout()
+            }
+
+            fn assert_consistent(&self) {
+                self.assert_consistent();
             }
         }
     };

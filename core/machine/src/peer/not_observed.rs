@@ -8,11 +8,13 @@ use crate::protocol::{Method, Side, ToolOutput};
 use crate::{Caller, Revision};
 
 use super::call_context::CallContext;
+use super::calls::Calls;
 use super::connection::Flow;
 use super::event::{CloseReason, Failure};
 use super::options::ConnectionConfig;
 use super::outgoing::{CallOptions, Outgoing};
 use super::queue::Tag;
+use super::requests::Requests;
 
 /// Observes nothing.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ impl KeptResult {
 }
 
 impl Observed {
+    pub(in crate::peer) const fn assert_consistent(&self, _calls: &Calls, _requests: &Requests) {}
+
     #[inline(always)]
     pub(in crate::peer) const fn new(_: &ConnectionConfig, _: Side, _: Binding) -> Self {
         Self

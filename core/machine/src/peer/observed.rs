@@ -1,7 +1,7 @@
 //! The operations in progress on a connection, for its observer.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use core::cell::RefCell;
 
@@ -16,6 +16,7 @@ use crate::protocol::{Method, Side, ToolOutput};
 use crate::{Caller, Revision};
 
 use super::call_context::CallContext;
+use super::calls::{Calls, Purpose};
 use super::connection::Flow;
 use super::event::{CloseReason, Event, Failure};
 use super::metadata;
@@ -26,6 +27,7 @@ use super::operation::{
 use super::options::ConnectionConfig;
 use super::outgoing::{CallOptions, Outgoing};
 use super::queue::Tag;
+use super::requests::Requests;
 
 /// The operations in progress, if the connection has an observer. Nothing is allocated without one.
 #[derive(Debug)]
@@ -106,6 +108,27 @@ impl Observed {
                 tool_failed: None,
             })
         }))
+    }
+
+    /// Checks that each operation in progress belongs to a call or a request in progress.
+    pub(in crate::peer) fn assert_consistent(&self, calls: &Calls, requests: &Requests) {
+        let Some(state) = &self.0 else { return };
+        assert!(state.current.is_none(), "no message is being handled");
+        for call in state.sent.keys() {
+            let call = calls.get(Key::from_number(*call));
+            let is_sent = call.is_some_and(|call| {
+                !matches!(
+                    call.purpose,
+                    Purpose::Waiting | Purpose::Task | Purpose::InputTask { .. }
+                )
+            });
+            assert!(is_sent, "the operation of a call that has ended: {call:?}");
+        }
+        let pending: BTreeSet<Tag> =
+            requests.iter().map(|(_, entry)| requests.tag(&entry.id)).collect();
+        for tag in state.received.keys() {
+            assert!(pending.contains(tag), "the operation of a request that was answered");
+        }
     }
 
     // ------------------------------------------------------------------ the connection

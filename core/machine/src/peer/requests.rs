@@ -23,7 +23,7 @@ pub(super) struct Requests {
 }
 
 /// Resources used by all open listen streams together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listening {
     pub(super) streams: usize,
     pub(super) resources: usize,
@@ -222,6 +222,22 @@ impl Requests {
     /// Returns the first request at or after `slot` that `wanted` accepts.
     pub(super) fn find_from(&self, slot: u32, wanted: impl Fn(&InFlight) -> bool) -> Option<Key> {
         self.entries.find_from(slot, wanted)
+    }
+
+    /// Checks that the index and the counters belong to the requests of the table.
+    pub(super) fn assert_consistent(&self) {
+        assert_eq!(self.ids.len(), self.entries.len(), "ids of requests that are gone");
+        let mut listening = Listening::default();
+        for (key, entry) in self.entries.iter() {
+            assert_eq!(self.by_id(&entry.id), Some(key), "a request that is not found by its id");
+            if let RequestOwner::Listening(filter) = &entry.owner {
+                let more = Listening::from_filter(filter);
+                listening.streams += more.streams;
+                listening.resources += more.resources;
+                listening.tasks += more.tasks;
+            }
+        }
+        assert_eq!(self.listening, listening, "resources of listen streams that are gone");
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Key, &InFlight)> {

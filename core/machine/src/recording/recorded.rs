@@ -144,9 +144,17 @@ impl<M: Recordable> Machine for Recorded<M> {
     fn poll_timeout(&self) -> Option<Instant> {
         self.machine.poll_timeout()
     }
+
+    fn assert_consistent(&self) {
+        self.machine.assert_consistent();
+    }
 }
 
 impl<M: Recordable + ClientMachine> ClientMachine for Recorded<M> {
+    fn has_call(&self, call: crate::peer::CallHandle) -> bool {
+        self.machine.has_call(call)
+    }
+
     #[cfg(feature = "extensions")]
     fn catch_panics(&mut self, guard: crate::PanicGuard) {
         self.machine.catch_panics(guard);

@@ -74,4 +74,16 @@ pub trait Endpoint {
 
     /// Returns whether the connection is closed. Responses may still be pending.
     fn is_closed(&self) -> bool;
+
+    /// Checks that the tables of the endpoint and its machine match each other, for tests. Checks
+    /// nothing by default.
+    ///
+    /// # Panics
+    ///
+    /// The tables disagree, which is a bug of the endpoint.
+    fn assert_consistent(&self)
+    where
+        Self: Sized,
+    {
+    }
 }

@@ -103,7 +103,9 @@ impl Chaos {
             }
             _ => self.respond(),
         }
+        self.client.assert_consistent();
         self.pull();
+        self.client.assert_consistent();
     }
 
     /// Performs a random command of the application.

@@ -369,3 +369,43 @@ fn a_handshake_whose_stream_is_lost_with_its_session_is_repeated_once() {
     assert_eq!(net.sent(), "#3 POST initialize\n");
     net.expect_silence();
 }
+
+#[test]
+fn a_session_that_ends_during_its_handshake_is_replaced_by_exactly_one_new_one() {
+    // Rule: [SESS-009].
+    let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
+    assert_eq!(net.sent(), "#1 POST initialize\n");
+    net.answer_head(1, 200, &[EVENTS[0], ("mcp-session-id", "s1")]);
+    // The answer to the ping names the session, which has already ended.
+    net.body(1, &event(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+    assert!(net.sent().starts_with("#2 POST"));
+    net.answer(2, 404, &[], "");
+    assert_eq!(net.sent(), "#1 abort\n#3 POST initialize\n");
+    net.initialize(3, 1, LATEST, Some("s2"));
+    assert!(net.told().contains(&format!("opened at {LATEST}\n")));
+    assert!(net.sent().starts_with("#4 POST notifications/initialized"));
+    net.client.assert_consistent();
+}
+
+#[test]
+fn a_ping_of_a_lost_session_is_the_only_one_in_the_next_session() {
+    // Rule: [PING-002] [SESS-009].
+    let minute = Duration::from_secs(60);
+    let mut timeouts = mcp_sansio::peer::Timeouts::default();
+    timeouts.keep_alive = Some(minute);
+    let mut net = Net::legacy_with(LATEST, peer_options().timeouts(timeouts), http_options());
+    net.advance(minute);
+    assert!(net.sent().starts_with("#4 POST ping"));
+    net.answer(4, 404, &[], "");
+    assert_eq!(net.sent(), "#3 abort\n#5 POST initialize\n");
+    net.initialize(5, 3, LATEST, Some("s2"));
+    net.sent();
+    net.answer(6, 202, &[], "");
+    net.sent();
+    net.answer_head(7, 200, EVENTS);
+    assert!(net.sent().starts_with("#8 POST ping"));
+    net.json(8, &result(2, "{}"));
+    net.client.assert_consistent();
+    net.advance(minute);
+    assert_eq!(net.sent().lines().count(), 1);
+}

@@ -102,6 +102,8 @@ impl Network {
     /// Transfers everything that can be transferred now.
     fn step(&mut self, application: &mut impl Application) -> bool {
         let mut moved = false;
+        self.client.assert_consistent();
+        self.server.assert_consistent();
         while let Some(event) = self.client.poll_event() {
             application.on_client(event, &mut self.client, self.now);
             moved = true;

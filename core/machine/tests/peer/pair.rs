@@ -79,6 +79,8 @@ impl Pair {
                 self;
             carry(server, client, to_client, piece, *now, checker, transcript, client_events)
         };
+        mcp_sansio::peer::Machine::assert_consistent(&self.client);
+        mcp_sansio::peer::Machine::assert_consistent(&self.server);
         self.pull_events() || told || sent || answered
     }
 

@@ -31,6 +31,12 @@ impl CallFields {
         }
     }
 
+    /// Checks that each entry belongs to a call in progress.
+    pub(super) fn assert_consistent(&self, is_pending: impl Fn(CallHandle) -> bool) {
+        let all = self.0.iter().flatten();
+        assert!(all.map(|(call, _)| *call).all(is_pending), "fields of a call that has ended");
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

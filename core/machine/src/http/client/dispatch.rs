@@ -186,8 +186,11 @@ impl Client {
     // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-005]: a body is never
     // an array, so messages are never mixed.
     fn post(&mut self, message: Message, now: Instant) {
-        if let Some((id, _)) = message.request() {
-            self.peer.resume_call(id, now);
+        // A request may end while it is queued again: its server has answered it on another stream.
+        if let Some((id, _)) = message.request()
+            && !self.peer.resume_call(id, now)
+        {
+            return;
         }
         let url = match &self.transport {
             Transport::Streamable | Transport::Probing(_) => Arc::clone(&self.url),

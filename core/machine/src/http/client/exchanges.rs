@@ -11,7 +11,7 @@ use crate::http::{ExchangeId, Location};
 use crate::peer::TransportFailure;
 use crate::{Attempts, Instant};
 
-use super::message::Message;
+use super::message::{Message, RequestKind};
 
 /// A request and its response.
 #[derive(Debug)]
@@ -196,6 +196,20 @@ impl Exchanges {
         self.table.len()
     }
 
+    /// Checks that the counters match the table.
+    pub(super) fn assert_consistent(&self) {
+        let all = || self.table.iter().map(|(_, exchange)| exchange);
+        let is_control = |exchange: &&Exchange| {
+            exchange.message.as_ref().is_some_and(|message| message.is_control())
+        };
+        let carried = all().filter(|exchange| exchange.message.is_some()).count();
+        assert_eq!(self.control, all().filter(is_control).count(), "control exchanges");
+        assert_eq!(self.requests + self.control, carried, "exchanges with a message");
+        let paused = all().filter(|exchange| exchange.paused).count();
+        assert_eq!(self.paused_count, paused, "paused exchanges");
+        assert!(all().all(|exchange| !exchange.over), "an exchange that is over");
+    }
+
     /// Returns the number of open requests, including those whose stream waits to be resumed.
     pub(super) fn requests(&self) -> usize {
         self.requests + self.pauses.iter().filter(|pause| pause.message.is_some()).count()
@@ -251,6 +265,12 @@ impl Exchange {
             paused: false,
             over: false,
         }
+    }
+
+    /// Returns whether it carries the handshake.
+    pub(super) fn opens_session(&self) -> bool {
+        let request = self.message.as_ref().and_then(Message::request);
+        request.is_some_and(|(_, asks)| asks == RequestKind::Initialize)
     }
 
     /// Returns the id of the request that it carries or resumes.

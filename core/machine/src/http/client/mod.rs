@@ -3,6 +3,7 @@
 mod bodies;
 mod call_fields;
 mod closing;
+mod consistency;
 mod dispatch;
 mod exchanges;
 mod head;
@@ -340,6 +341,10 @@ machine!(Client, ClientCommand);
 impl ClientMachine for Client {
     fn session(&self) -> Option<&peer::ClientSession> {
         self.session()
+    }
+
+    fn has_call(&self, call: peer::CallHandle) -> bool {
+        self.peer.has_call(call)
     }
 
     #[cfg(feature = "extensions")]

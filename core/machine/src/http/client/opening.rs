@@ -25,6 +25,13 @@ pub(super) struct LegacyProbe {
     stream: ExchangeId,
 }
 
+impl LegacyProbe {
+    /// Returns whether the probe keeps the request with this id.
+    pub(super) fn carries(&self, id: i64) -> bool {
+        self.message.request().is_some_and(|(own, _)| own == id)
+    }
+}
+
 impl Client {
     /// Handles a refused probe.
     // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025] [VER-026]

@@ -136,10 +136,12 @@ impl Client {
                 self.lose(message, now);
             }
         }
-        // Exchanges without a response head are kept: if they are refused too, they did not run.
+        // Exchanges without a response head are kept: if they are refused too, they did not run. A
+        // handshake that named the lost session is repeated.
         let streams = self.exchanges.all(|exchange| {
             matches!(exchange.receiving, Receiving::Events(_))
                 || (exchange.purpose == Purpose::Resume && exchange.message.is_some())
+                || (matches!(exchange.receiving, Receiving::Json(_)) && exchange.opens_session())
         });
         for id in streams {
             if let Some(message) = self.abort(id).and_then(|exchange| exchange.message) {

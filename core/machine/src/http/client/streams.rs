@@ -212,7 +212,11 @@ impl Client {
                 self.listen_with(stream, now);
                 continue;
             };
-            let Some((request, _)) = message.request() else { continue };
+            // The call may have ended with a response on another stream.
+            let request = message.request().map(|(request, _)| request);
+            let Some(request) = request.filter(|request| self.peer.is_pending(*request)) else {
+                continue;
+            };
             if message.revision.is_some() {
                 self.take_posts(now);
                 if self.peer.listen_again(request, now)

@@ -52,6 +52,11 @@ impl Tools {
         self.known.get(tool).map(|known| &known.header_params)
     }
 
+    /// Returns the calls that wait for a page of tools.
+    pub(super) fn corrected(&self) -> impl Iterator<Item = i64> {
+        self.refreshes.iter().filter_map(|refresh| refresh.call.request()).map(|(id, _)| id)
+    }
+
     /// Stores the header parameters of a tool.
     fn learn(&mut self, tool: &str, header_params: HeaderParams, tools_max: usize) {
         if let Some(old) = self.known.remove(tool) {

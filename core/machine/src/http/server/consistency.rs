@@ -32,7 +32,8 @@ impl Server {
         let sessions = connections().filter(|connection| connection.session.is_some()).count();
         assert_eq!(self.sessions.len(), sessions, "sessions");
         for (key, connection) in self.connections.iter() {
-            let Connection { session, streams, .. } = connection;
+            let Connection { session, streams, machine, .. } = connection;
+            machine.assert_consistent();
             let read = streams.iter().filter(|stream| stream.reader.is_some()).count();
             match session {
                 None => assert_eq!((read, streams.iter().count()), (1, 1), "a modern request"),

@@ -16,6 +16,7 @@ use crate::protocol::{Capabilities, Capability, Method};
 use crate::{Instant, Revision};
 
 use super::Client;
+use super::opening::State;
 use super::subscriptions::UriState;
 
 impl Client {
@@ -80,6 +81,16 @@ impl Client {
             Purpose::SubscribeResource { subscription, .. } => subscription,
             _ => key,
         }))
+    }
+
+    /// Returns the ids of the requests that wait for a response.
+    pub(crate) fn requests_in_flight(&self) -> impl Iterator<Item = i64> {
+        let calls = &self.connection.calls;
+        let in_flight = calls.iter().filter(|(key, call)| {
+            let ended = matches!(call.purpose, Purpose::Task | Purpose::Waiting);
+            !ended && calls.is_on_wire(*key, call)
+        });
+        in_flight.map(|(_, call)| call.id)
     }
 
     /// Returns whether the request with this id still waits for its response.
@@ -162,11 +173,11 @@ impl Client {
         }
     }
 
-    /// Resumes the deadlines of the pending request with this id.
-    pub(crate) fn resume_call(&mut self, id: i64, now: Instant) {
-        if let Some(key) = self.connection.calls.by_id(id) {
-            self.connection.calls.resume(key, now);
-        }
+    /// Resumes the deadlines of the pending request with this id. Returns whether there is one.
+    pub(crate) fn resume_call(&mut self, id: i64, now: Instant) -> bool {
+        let Some(key) = self.connection.calls.by_id(id) else { return false };
+        self.connection.calls.resume(key, now);
+        true
     }
 
     /// Closes the connection.
@@ -223,12 +234,14 @@ impl Client {
     }
 
     /// Repeats the handshake after the server lost the session. Calls can be made meanwhile; the
-    /// binding holds them back.
+    /// binding holds them back. A handshake in progress continues: the binding sends it again.
     // MCP 2025-11-25 basic/transports#session-management [SESS-009]
     pub(crate) fn reopen(&mut self, now: Instant) {
         // Those of the lost session.
         self.withdraw_requests();
-        self.initialize_again(now);
+        if self.state == State::Over {
+            self.initialize_again(now);
+        }
     }
 
     /// Sends the request of a listen stream again with a new id, if the stream still exists. Returns

@@ -10,7 +10,7 @@ use crate::jsonrpc::{
     ErrorObject, RawJson, WriteError, WriteJson, to_shared_json, write_result, write_string,
 };
 use crate::peer::Exchanged;
-use crate::peer::calls::Call;
+use crate::peer::calls::{Call, Calls};
 use crate::peer::connection::Flow;
 use crate::peer::error::CommandError;
 use crate::peer::event::{Ended, Event, Failure, InputRequested};
@@ -44,6 +44,18 @@ pub(in crate::peer) struct Round {
 pub(in crate::peer) struct PendingInput {
     key: String,
     answer: Option<RawJson<'static>>,
+}
+
+impl Round {
+    /// Checks the round, whose key is `key`. Returns the number of bytes that it holds.
+    pub(super) fn assert_consistent(&self, key: Key, calls: &Calls) -> usize {
+        let call = calls.get(self.call).and_then(|call| call.repeat.as_ref());
+        assert_eq!(call.and_then(|call| call.round), Some(key), "a round without its call");
+        let open = self.questions.iter().filter(|question| question.answer.is_none()).count();
+        assert_eq!(self.waiting, open, "open input requests of a round");
+        assert!(open > 0, "a round that waits for nothing");
+        self.bytes
+    }
 }
 
 impl Client {

@@ -3,6 +3,7 @@
 mod answers;
 #[cfg(feature = "http")]
 pub(crate) mod channels;
+mod consistency;
 mod inputs;
 mod methods;
 mod notifications;
@@ -554,6 +555,10 @@ stream_machine!([] Client);
 impl ClientMachine for Client {
     fn session(&self) -> Option<&ClientSession> {
         self.session()
+    }
+
+    fn has_call(&self, call: CallHandle) -> bool {
+        self.connection.calls.get(call.key).is_some()
     }
 
     #[cfg(feature = "extensions")]

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::Key;
 
 use crate::jsonrpc::{AsJson, RawJson, RequestId, WriteJson, write_string};
-use crate::peer::calls::{Call, Purpose, Timing};
+use crate::peer::calls::{Call, Calls, Purpose, Timing};
 use crate::peer::error::CommandError;
 use crate::peer::event::{Event, Subscribed, Violation};
 use crate::peer::handle::{CallHandle, SubscriptionHandles};
@@ -48,6 +48,23 @@ impl Legacy {
     /// Returns whether the server may send updates of a resource for this subscription.
     fn includes(&self, uri: &str) -> bool {
         self.uris.iter().any(|(wanted, state)| wanted == uri && *state != UriState::Refused)
+    }
+}
+
+impl Legacy {
+    /// Checks the subscription of the call `key`.
+    pub(super) fn assert_consistent(&self, key: Key, calls: &Calls) {
+        let call = calls.get(key).map(|call| call.purpose);
+        assert_eq!(call, Some(Purpose::Waiting), "a subscription without its call");
+        let is_asked = |state| matches!(state, UriState::Asked | UriState::AskedBefore);
+        let asked = self.uris.iter().filter(|(_, state)| is_asked(*state)).count();
+        assert_eq!(self.waiting, asked, "resources that were asked for");
+        let is_own = |purpose| match purpose {
+            Purpose::SubscribeResource { subscription, .. } => subscription == key,
+            _ => false,
+        };
+        let requests = calls.iter().filter(|(_, call)| is_own(call.purpose)).count();
+        assert_eq!(asked, requests, "requests for the resources of a subscription");
     }
 }
 

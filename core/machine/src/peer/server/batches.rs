@@ -11,7 +11,7 @@ use crate::peer::event::{Cancelled, Event, Subject};
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
-use crate::peer::requests::{ReplyTo, RequestOwner};
+use crate::peer::requests::{ReplyTo, RequestOwner, Requests};
 use crate::peer::unread::write_error_unread;
 use crate::{Instant, Revision};
 
@@ -80,6 +80,25 @@ impl Batch {
 }
 
 impl Batches {
+    pub(super) fn contains(&self, batch: Key) -> bool {
+        self.entries.get(batch).is_some()
+    }
+
+    /// Checks that each batch waits for requests, and that the counters match their contents.
+    pub(super) fn assert_consistent(&self, requests: &Requests) {
+        for (key, batch) in self.entries.iter() {
+            let pending = requests.iter().filter(|(_, entry)| entry.reply.batch == Some(key));
+            assert_eq!(batch.waiting, pending.count(), "pending requests of a batch");
+            let length: usize = batch.answered.iter().map(|answered| answered.length).sum();
+            assert_eq!(batch.answers.len(), length, "responses of a batch");
+        }
+        let bytes: usize = self.entries.iter().map(|(_, batch)| batch.answers.len()).sum();
+        assert_eq!(self.bytes, bytes, "bytes of collected responses");
+        let answered = self.entries.iter().flat_map(|(_, batch)| &batch.answered);
+        let answered = answered.filter(|it| !it.is_withdrawn() && it.tag != Tag::NONE).count();
+        assert_eq!(self.places.len(), answered, "positions of collected responses");
+    }
+
     /// Withdraws the response with this tag, and returns whether there was one.
     fn withdraw(&mut self, hash: u64, tag: Tag) -> bool {
         let Self { entries, places, .. } = self;

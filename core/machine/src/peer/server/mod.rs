@@ -4,6 +4,7 @@ mod answers;
 mod batches;
 #[cfg(feature = "http")]
 mod channels;
+mod consistency;
 mod declared;
 mod input_tasks;
 mod lifecycle;

@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::{Key, Slab};
 
 use crate::jsonrpc::{AsJson, ErrorObject, RawJson, WriteJson, write_string};
-use crate::peer::calls::Purpose;
+use crate::peer::calls::{Calls, Purpose};
 use crate::peer::error::CommandError;
 use crate::peer::event::{Event, Failure, InputResponseParams, Keyed, Request};
 use crate::peer::handle::RequestHandle;
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::{CallOptions, Outgoing};
-use crate::peer::requests::RequestOwner;
+use crate::peer::requests::{RequestOwner, Requests};
 use crate::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, InputRequest, InputRequiredResult, Map,
     Method,
@@ -51,6 +51,30 @@ impl Round {
     /// Returns the key of the request that waits for the round.
     pub(super) const fn request_key(&self) -> Key {
         self.request.handle.key
+    }
+}
+
+impl Round {
+    /// Checks the round, whose key is `key`. Returns the number of bytes that it holds.
+    pub(super) fn assert_consistent(&self, key: Key, requests: &Requests, calls: &Calls) -> usize {
+        let owner = requests.get(self.request_key()).map(|entry| &entry.owner);
+        let waits = matches!(owner, Some(RequestOwner::Input { round }) if *round == key);
+        assert!(waits, "a round without its request");
+        let mut open = 0;
+        for (question, at) in self.questions.iter().zip(0..) {
+            let call = question.call.and_then(|call| calls.get(call));
+            let is_pending = call.is_some_and(|call| match call.purpose {
+                Purpose::Input { round, index } | Purpose::InputTask { round, index } => {
+                    (round, index) == (key, at)
+                }
+                _ => false,
+            });
+            assert_eq!(is_pending, question.answer.is_none(), "an input request and its call");
+            open += usize::from(is_pending);
+        }
+        assert_eq!(self.waiting, open, "open input requests of a round");
+        assert!(open > 0, "a round that waits for nothing");
+        self.bytes
     }
 }
 

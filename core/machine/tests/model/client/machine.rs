@@ -146,6 +146,7 @@ impl Machine {
             self.newest = self.newest.max(id.filter(|_| !answer).unwrap_or(0));
         }
         out.sent.extend(sent);
+        self.client.assert_consistent();
         let deadline = self.client.poll_timeout();
         assert!(deadline.is_none_or(|it| it > self.now), "the driver would spin");
         out.waits = deadline.is_some();

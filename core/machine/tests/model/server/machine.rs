@@ -123,6 +123,7 @@ impl Machine {
                 self.newest = self.newest.max(id);
             }
         }
+        self.server.assert_consistent();
         let deadline = self.server.poll_timeout();
         assert!(deadline.is_none_or(|it| it > self.now), "the driver would spin");
         out.waits = deadline.is_some();
