@@ -29,6 +29,10 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// would cause a busy loop.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
+/// The longest pause between status requests, whatever interval the server gives, and whatever it
+/// asks for with `Retry-After`: an hour. The caller gets a result at most that much later.
+pub(super) const POLL_INTERVAL_MAX: Duration = Duration::from_secs(3600);
+
 /// How long to wait for a result before the status is requested again. The `ttl` of a task says how
 /// long the server keeps it, not how long its result may take.
 const POLL_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -284,11 +288,12 @@ impl ClientTask {
     pub async fn result(&self) -> Result<CallToolResult, ClientError> {
         let mut known = self.created.as_ref().map(|created| created.task.clone());
         loop {
-            if let Some(pause) = known.as_ref().and_then(poll_interval) {
+            if let Some(pause) = known.as_ref().filter(|task| !has_result(task)).map(poll_interval)
+            {
                 self.client.sleep(pause).await?;
             }
             let task = self.status().await?.detailed.task;
-            if poll_interval(&task).is_none() {
+            if has_result(&task) {
                 let call = self.client.about_task(Method::TasksResult, &self.name);
                 let call = self.with_fields(call);
                 match call.timeout(POLL_TIMEOUT).timeout_hard(POLL_TIMEOUT).await {
@@ -302,13 +307,15 @@ impl ClientTask {
     }
 }
 
-/// How long to wait before the next status request; `None` if the result can be requested now.
-fn poll_interval(task: &Task) -> Option<Duration> {
-    if task.status.is_terminal() || task.status == TaskStatus::InputRequired {
-        return None;
-    }
+/// Whether the result can be requested.
+fn has_result(task: &Task) -> bool {
+    task.status.is_terminal() || task.status == TaskStatus::InputRequired
+}
+
+/// Returns how long to wait before the next status request.
+pub(super) fn poll_interval(task: &Task) -> Duration {
     let pause = task.poll_interval_ms.map_or(POLL_INTERVAL, Duration::from_millis);
-    Some(pause.max(POLL_INTERVAL_MIN))
+    pause.clamp(POLL_INTERVAL_MIN, POLL_INTERVAL_MAX)
 }
 
 impl fmt::Debug for ClientTask {

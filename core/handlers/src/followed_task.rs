@@ -19,19 +19,13 @@ use mcp_sansio::{Instant, Revision};
 
 use super::client::{Client, ClientError, Command};
 use super::client_endpoint::ClientEndpoint;
+use super::client_tasks::{POLL_INTERVAL_MAX, poll_interval};
 use super::context::RequestParts;
 use super::host::Host;
 use super::host_answers::Asked;
 use super::pending::{CallFuture, ClientCall, Pending};
 use super::reply::Outcome;
 use super::threading::Threading;
-
-/// How long to wait between status requests if the server does not say.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The least pause between status requests, whatever interval the server gives: an interval of zero
-/// would cause a busy loop.
-const POLL_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
 /// How many status requests in a row may fail before the call does. 10: a server behind a load
 /// balancer, or its store, is back by then.
@@ -134,7 +128,7 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
                 let Some(retry_after) = retry_after(&failure) else {
                     return Err(ClientError::Failed(failure));
                 };
-                (failed, pause) = (failed + 1, pause.max(retry_after));
+                (failed, pause) = (failed + 1, pause.max(retry_after.min(POLL_INTERVAL_MAX)));
                 continue;
             }
             found => found?,
@@ -161,7 +155,7 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
                                 return Err(ClientError::Failed(failure));
                             };
                             unsent_failed += 1;
-                            pause = pause.max(retry_after);
+                            pause = pause.max(retry_after.min(POLL_INTERVAL_MAX));
                         }
                         sent => {
                             sent?;
@@ -210,11 +204,6 @@ fn retry_after(failure: &Failure<'_>) -> Option<Duration> {
         }) => Some(retry_after.unwrap_or_default()),
         _ => None,
     }
-}
-
-fn poll_interval(task: &Task) -> Duration {
-    let pause = task.poll_interval_ms.map_or(POLL_INTERVAL, Duration::from_millis);
-    pause.max(POLL_INTERVAL_MIN)
 }
 
 /// The header fields of the call that has become a task.

@@ -76,6 +76,12 @@ impl Attempts {
         Some(least.saturating_add(self.random.up_to(half)))
     }
 
+    /// Returns the number of attempts since the last success.
+    #[must_use]
+    pub const fn made(&self) -> u32 {
+        self.made
+    }
+
     /// Starts over after a success.
     pub const fn reset(&mut self) {
         self.made = 0;

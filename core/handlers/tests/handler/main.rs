@@ -29,6 +29,8 @@ mod duplicate_members;
 mod duplicates;
 #[cfg(feature = "protection")]
 mod duplicates_host;
+#[cfg(feature = "http")]
+mod durations;
 #[cfg(feature = "protection")]
 mod endpoints;
 mod errors;

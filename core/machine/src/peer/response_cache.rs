@@ -30,12 +30,19 @@ pub struct CacheOptions {
     // MCP 2026-07-28 server/utilities/caching#time-to-live-ttl-field [CACHE-006]: "rely on their own
     // caching heuristics".
     pub default_ttl: Duration,
+    /// The longest time that a result stays fresh, whatever `ttlMs` says. One day: a list costs
+    /// little to read again, and a mistake of a server does not last as long as the connection.
+    pub ttl_max: Duration,
 }
 
 impl CacheOptions {
     /// The defaults.
-    pub const DEFAULT: Self =
-        Self { entries_max: 256, bytes_max: 4 * 1024 * 1024, default_ttl: Duration::ZERO };
+    pub const DEFAULT: Self = Self {
+        entries_max: 256,
+        bytes_max: 4 * 1024 * 1024,
+        default_ttl: Duration::ZERO,
+        ttl_max: Duration::from_secs(24 * 60 * 60),
+    };
 
     /// Sets `entries_max`.
     #[must_use]
@@ -55,6 +62,13 @@ impl CacheOptions {
     #[must_use]
     pub const fn default_ttl(mut self, ttl: Duration) -> Self {
         self.default_ttl = ttl;
+        self
+    }
+
+    /// Sets `ttl_max`.
+    #[must_use]
+    pub const fn ttl_max(mut self, ttl: Duration) -> Self {
+        self.ttl_max = ttl;
         self
     }
 }
@@ -275,7 +289,10 @@ impl ResponseCache {
         }
         let Some((ttl, scope)) = self.hints(result) else { return };
         let cost = ENTRY_COST + params.len() + result.as_str().len();
-        if ttl.is_zero() || cost > self.options.bytes_max || self.options.entries_max == 0 {
+        if ttl.min(self.options.ttl_max).is_zero()
+            || cost > self.options.bytes_max
+            || self.options.entries_max == 0
+        {
             return;
         }
         while self.entries.len() >= self.options.entries_max
@@ -286,7 +303,8 @@ impl ResponseCache {
         self.bytes += cost;
         let result = result.clone().into_owned();
         // MCP 2026-07-28 server/utilities/caching#freshness-calculation [CACHE-006]
-        self.entries.push_back(Entry { request, result, stale_at: now + ttl, scope });
+        let stale_at = now + ttl.min(self.options.ttl_max);
+        self.entries.push_back(Entry { request, result, stale_at, scope });
     }
 
     fn hints(&self, result: &RawJson<'_>) -> Option<(Duration, CacheScope)> {

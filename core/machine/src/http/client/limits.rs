@@ -51,6 +51,11 @@ pub struct ClientLimits {
     /// The minimum delay before a stream is resumed, whatever the server asks for. 50 ms: a server
     /// that asks for no delay cannot cause a busy loop.
     pub reconnect_pause_min: Duration,
+    /// The longest delay that the server may ask for, with `retry` or `Retry-After`, before a
+    /// stream is resumed. 1 h: longer than any maintenance that a user would wait for. A stream
+    /// whose server asks for more is lost at once: an early attempt is not allowed, and a caller
+    /// that waits would not know why.
+    pub reconnect_pause_max: Duration,
 }
 
 impl ClientLimits {
@@ -72,6 +77,7 @@ impl ClientLimits {
         listening_wait: Duration::from_millis(500),
         closing_wait: Duration::from_secs(5),
         reconnect_pause_min: Duration::from_millis(50),
+        reconnect_pause_max: Duration::from_secs(3600),
     };
 }
 

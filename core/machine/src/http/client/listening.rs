@@ -134,7 +134,7 @@ impl Client {
                 self.exchanges.pauses.push(Pause { due, message: None, stream });
             }
             None => {
-                let attempts = self.options.backoff.attempts_max;
+                let attempts = stream.attempts.made();
                 self.listening_lost(TransportFailure::StreamLost { attempts });
             }
         }

@@ -186,22 +186,29 @@ impl Client {
                 self.exchanges.pauses.push(Pause { due, message: Some(message), stream });
             }
             None => {
-                let attempts = self.options.backoff.attempts_max;
+                let attempts = stream.attempts.made();
                 let failure = TransportFailure::StreamLost { attempts };
                 self.message_failed(message, failure, now);
             }
         }
     }
 
+    /// Returns when to open a stream again, or `None` if no attempts are left or the server asks for
+    /// a longer delay than the limit.
     pub(super) fn pause_before(
         &self,
         stream: &mut Stream,
         retry_after: Option<Duration>,
         now: Instant,
     ) -> Option<Instant> {
+        let limits = &self.options.limits;
+        let wanted = stream.retry.max(retry_after);
+        if wanted > Some(limits.reconnect_pause_max) {
+            return None;
+        }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-008]
-        let delay = stream.attempts.next_delay(stream.retry.max(retry_after))?;
-        Some(now + delay.max(self.options.limits.reconnect_pause_min))
+        let delay = stream.attempts.next_delay(wanted)?;
+        Some(now + delay.max(limits.reconnect_pause_min))
     }
 
     /// Resumes the streams that are due.

@@ -29,6 +29,10 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// would cause a busy loop.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
+/// The longest pause between status requests, whatever interval the client gives: a handler that
+/// waits longer for its input can be notified of the result at most this much later.
+const POLL_INTERVAL_MAX: Duration = Duration::from_secs(60);
+
 /// The outcome of a request to the client.
 type Outcome<'f> = Result<RawJson<'f>, ErrorObject<'f>>;
 
@@ -213,7 +217,7 @@ impl Server {
             Some(_) => {
                 let pause = millis(&task, "pollInterval").unwrap_or(POLL_INTERVAL);
                 call.purpose = Purpose::InputTask { round, index };
-                call.timing.timeout = pause.max(POLL_INTERVAL_MIN);
+                call.timing.timeout = pause.clamp(POLL_INTERVAL_MIN, POLL_INTERVAL_MAX);
                 let key = self.connection.calls.insert_waiting(call, now);
                 self.set_input_call(round, index, key);
             }
