@@ -43,13 +43,33 @@ impl SessionKey {
     /// Derives the key of a connection on a byte stream from the hasher of its tables, which has a
     /// random seed.
     pub(crate) fn from_hasher(hasher: &KeyedHash) -> Self {
-        Self::from_hash(hasher.hash_one("session"))
+        Self::from_hash(hasher.hash_one("session")).first()
     }
 
-    /// Derives the key of the session that replaces this one on the same connection.
+    /// The bits that count the sessions which replace each other on one connection. The others stay
+    /// the same, so that tables find all of them by the first key. They are neither the lowest nor
+    /// the highest bits, which hash tables use.
+    const GENERATION: u64 = 0xFF << 48;
+
+    /// Returns the key of the session that replaces this one on the same connection.
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only servers have sessions"))]
-    pub(crate) fn next(self, hasher: &KeyedHash) -> Self {
-        Self::from_hash(hasher.hash_one(self.0))
+    pub(crate) fn next(self) -> Self {
+        let number = self.0.get();
+        let next = number.wrapping_add(1 << 48) & Self::GENERATION;
+        Self::from_hash(number & !Self::GENERATION | next)
+    }
+
+    /// Returns the key of the session with the same place among those of the connection whose first
+    /// session has the key `first`.
+    #[cfg_attr(not(feature = "recording"), expect(dead_code, reason = "only recordings need it"))]
+    pub(crate) fn with_first(self, first: Self) -> Self {
+        let place = self.0.get() & Self::GENERATION;
+        Self::from_hash(first.0.get() & !Self::GENERATION | place)
+    }
+
+    /// Returns the key of the first session on the same connection.
+    pub(crate) fn first(self) -> Self {
+        Self::from_hash(self.0.get() & !Self::GENERATION)
     }
 }
 

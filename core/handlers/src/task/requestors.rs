@@ -3,8 +3,8 @@
 use alloc::collections::BTreeMap;
 use core::ops::Bound;
 
-use mcp_sansio::peer::{ConnectionHandle, Request};
-use mcp_sansio::{Era, Instant, Principal};
+use mcp_sansio::peer::Request;
+use mcp_sansio::{Era, Instant, Principal, SessionKey};
 use mcp_sansio_collections::Key;
 
 #[cfg(feature = "http")]
@@ -21,7 +21,7 @@ use super::counts::{RateLimit, TaskCounts};
 pub(super) struct Requestor {
     legacy: bool,
     pub(super) principal: Option<Principal>,
-    session: Option<ConnectionHandle>,
+    session: Option<SessionKey>,
 }
 
 impl Requestor {
@@ -29,7 +29,7 @@ impl Requestor {
     pub(super) fn from_request(request: &Request<'_>) -> Self {
         let principal = request.caller.principal();
         let legacy = request.revision.era() == Era::Legacy;
-        let session = (legacy && principal.is_none()).then_some(request.handle.connection());
+        let session = request.caller.session().filter(|_| legacy && principal.is_none());
         Self { legacy, principal: principal.cloned(), session }
     }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
-    CompleteParams, Prompt, PromptArgument, Resource, ResourceTemplate, TextResourceContents, Tool,
+    CompleteParams, Prompt, PromptArgument, Resource, ResourceTemplate, TaskSupport,
+    TextResourceContents, Tool,
 };
 use mcp_sansio::{Principal, Revision, Revisions, SessionKey};
 use mcp_sansio_handlers::{
@@ -15,6 +16,7 @@ use mcp_sansio_test::{Pair, Stream, StreamPair, Transport};
 use serde_json::{Value, json};
 
 use crate::shards::{Sent, Sharded};
+use crate::task_client::settings;
 
 const LEGACY: [Revision; 3] = [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
@@ -293,6 +295,79 @@ fn on_a_byte_stream_the_connection_of_a_legacy_client_is_the_session() {
     let (client, mut pair) = mcp_sansio_test::connect(&server(&Arc::new(())), &Host::new("h", "1"));
     let who = pair.run(client.call_tool("who", &NoArguments {})).unwrap();
     assert!(who.first_text().unwrap().starts_with(' '), "a modern request is in no session");
+}
+
+/// A client with a connection over HTTP+SSE.
+struct OnEventStream {
+    stream: Sent,
+    endpoint: String,
+}
+
+impl OnEventStream {
+    fn connect(sharded: &mut Sharded) -> Self {
+        let stream = sharded.request_at(0, ("GET", "/sse"), &[], "", None);
+        Self { stream, endpoint: sharded.endpoint(stream) }
+    }
+
+    fn post(&self, sharded: &mut Sharded, message: &Value) {
+        let body = message.to_string();
+        sharded.request_at(0, ("POST", &self.endpoint), &[], &body, None);
+        sharded.settle();
+    }
+
+    fn ask(&self, sharded: &mut Sharded, method: &str, params: Value) -> Value {
+        let message = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        self.post(sharded, &message);
+        let mut answers = sharded.messages(self.stream).into_iter().rev();
+        answers.find(|message| message["id"] == 7).unwrap()
+    }
+
+    fn open(&self, sharded: &mut Sharded) {
+        let client = json!({ "name": "c", "version": "1" });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        assert!(self.ask(sharded, "initialize", params)["result"].is_object());
+        self.post(sharded, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    }
+
+    fn names(&self, sharded: &mut Sharded) -> Vec<String> {
+        let listed = self.ask(sharded, "tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn call(&self, sharded: &mut Sharded, tool: &str) -> Value {
+        self.ask(sharded, "tools/call", json!({ "name": tool, "arguments": {} }))
+    }
+}
+
+#[test]
+fn a_session_that_is_opened_anew_on_http_sse_has_no_items_and_tasks_of_the_old_one() {
+    let held = Arc::new(());
+    let server = server(&held)
+        .tasks(settings())
+        .tool("slow", "", |_: Call<NoArguments>| "done")
+        .task_support("slow", TaskSupport::Optional);
+    let mut sharded = Sharded::new(&server, 1);
+    let client = OnEventStream::connect(&mut sharded);
+    let before = Arc::strong_count(&held);
+    for _ in 0..3 {
+        client.open(&mut sharded);
+        assert_eq!(client.names(&mut sharded), ["who", "open", "slow"]);
+        assert_eq!(Arc::strong_count(&held), before);
+        client.call(&mut sharded, "open");
+        assert_eq!(client.names(&mut sharded), ["who", "open", "slow", "close"]);
+        // Its handler checks the session.
+        assert_eq!(client.call(&mut sharded, "close")["result"]["isError"], Value::Null);
+        let task = json!({ "name": "slow", "arguments": {}, "task": { "ttl": 60_000 } });
+        let created = client.ask(&mut sharded, "tools/call", task);
+        let task = json!({ "taskId": created["result"]["task"]["taskId"] });
+        assert!(client.ask(&mut sharded, "tasks/get", task.clone())["result"].is_object());
+        client.open(&mut sharded);
+        assert!(client.ask(&mut sharded, "tasks/get", task)["error"].is_object());
+        sharded.now = sharded.now + std::time::Duration::from_secs(100);
+        sharded.drive(0);
+    }
 }
 
 #[test]

@@ -52,7 +52,8 @@ pub(crate) type Sent = (usize, ExchangeId);
 const LISTEN: &str = "subscriptions/listen";
 
 fn options(shards: usize) -> HttpServerOptions {
-    HttpServerOptions::new().shards(NonZeroUsize::new(shards).unwrap())
+    let options = HttpServerOptions::new().legacy_sse("/sse", "/messages");
+    options.shards(NonZeroUsize::new(shards).unwrap())
 }
 
 impl Sharded {
@@ -131,7 +132,19 @@ impl Sharded {
         body: &str,
         principal: Option<&str>,
     ) -> Sent {
-        let mut head = RequestHead::new(method, "/mcp");
+        self.request_at(index, (method, "/mcp"), fields, body, principal)
+    }
+
+    /// Sends a request to a path of a shard, which alone is driven for it.
+    pub(crate) fn request_at(
+        &mut self,
+        index: usize,
+        (method, path): (&str, &str),
+        fields: &[(&str, &str)],
+        body: &str,
+        principal: Option<&str>,
+    ) -> Sent {
+        let mut head = RequestHead::new(method, path);
         let all = [
             ("host", "localhost"),
             ("content-type", "application/json"),
@@ -148,6 +161,7 @@ impl Sharded {
             run(server, running, work, self.now);
         }
         self.drive(index);
+        self.shards[index].server.assert_consistent();
         (index, exchange)
     }
 
@@ -191,6 +205,12 @@ impl Sharded {
         let text = self.shards[index].sent.get(&exchange).map(String::as_str).unwrap_or_default();
         let lines = text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
         lines.filter_map(|line| serde_json::from_str(line).ok()).filter(Value::is_object).collect()
+    }
+
+    /// Returns the endpoint that a stream of HTTP+SSE has named.
+    pub(crate) fn endpoint(&self, (index, exchange): Sent) -> String {
+        let text = &self.shards[index].sent[&exchange];
+        text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned()
     }
 
     /// Returns the id of the session that an exchange has opened.

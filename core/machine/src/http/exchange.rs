@@ -78,7 +78,8 @@ impl SessionId {
         // All servers have to agree on the hash, so it has no seed. Clients cannot choose the ids of
         // sessions.
         let hash = KeyedHash::default().hash_one(self);
-        SessionKey::from_hash(hash & !LAST_BYTE | (self.last_byte() as u64) << LAST_BYTE_SHIFT)
+        let hash = hash & !LAST_BYTE | (self.last_byte() as u64) << LAST_BYTE_SHIFT;
+        SessionKey::from_hash(hash).first()
     }
 
     /// Returns the last byte of the id that a key stands for, which names the shard.

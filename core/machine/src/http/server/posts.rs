@@ -361,7 +361,13 @@ impl Server {
     fn acknowledge<'f>(&mut self, key: Key, body: Body<'_, 'f>, now: Instant) -> Handled<'f> {
         let malformed = body.frame.as_ref().err().map(refuse_malformed);
         let is_request = request_in(&body.frame).is_some();
+        let session_of = |server: &Self| server.connections.get(key)?.machine.caller().session();
+        let before = session_of(self);
         let event = self.hand_over(key, body, STANDALONE, now);
+        // A second `initialize` has opened the session anew.
+        if let Some(old) = before.filter(|_| before != session_of(self)) {
+            self.note_ended(old);
+        }
         self.pump(key, now);
         let response = match (&event, malformed) {
             (_, Some(refused)) => refused,

@@ -207,7 +207,7 @@ impl Server {
     /// Returns the id of the session with this key.
     #[cfg(feature = "recording")]
     pub(crate) fn id_of_session(&self, session: SessionKey) -> Option<&SessionId> {
-        let number = self.sessions.find_hashed(session.to_number(), &|_| true)?;
+        let number = self.sessions.find_hashed(session.first().to_number(), &|_| true)?;
         Some(&self.connections.get(Key::from_number(number))?.session.as_ref()?.id)
     }
 
@@ -215,11 +215,16 @@ impl Server {
     /// shard would have it.
     fn may_have_session(&self, session: SessionKey) -> bool {
         let is_elsewhere = self.shard.as_ref().is_some_and(|shard| !shard.has_session(session));
-        is_elsewhere || self.sessions.find_hashed(session.to_number(), &|_| true).is_some()
+        let is_current = |number| {
+            let connection = self.connections.get(Key::from_number(number));
+            connection.is_some_and(|it| it.machine.caller().session() == Some(session))
+        };
+        let hash = session.first().to_number();
+        is_elsewhere || self.sessions.find_hashed(hash, &is_current).is_some()
     }
 
     /// Notes a session whose items have to be removed from the catalog, if it has some.
-    fn note_ended(&mut self, session: SessionKey) {
+    pub(super) fn note_ended(&mut self, session: SessionKey) {
         if self.server_config.catalog.restricts_session(session) {
             self.ended_sessions.push(session);
         }
@@ -386,10 +391,11 @@ impl Server {
             shared.forget_session(key);
         }
         if let Some(session) = connection.session {
-            let session_key = session.id.key();
-            let hash = session_key.to_number();
+            let hash = session.id.key().to_number();
             self.sessions.remove_hashed(hash, &|known| known == key.to_number());
-            self.note_ended(session_key);
+            if let Some(session) = connection.machine.caller().session() {
+                self.note_ended(session);
+            }
             let replays = connection.streams.iter().filter(|it| it.replay.is_some()).count();
             self.replays -= replays;
             self.callers.end_replays(connection.caller, u32::try_from(replays).unwrap_or(u32::MAX));

@@ -128,9 +128,7 @@ impl Server {
         self.forget_pending();
         self.connection.stop_keep_alive();
         self.connection.observed.session_ended();
-        if self.connection.binding == Binding::ByteStream {
-            self.replace_session_key();
-        }
+        self.replace_session_key();
     }
 
     fn refuse_initialize<'f>(

@@ -4,6 +4,7 @@ use alloc::borrow::Cow;
 
 use mcp_sansio_sync::Arc;
 
+use crate::binding::Binding;
 use crate::{Caller, Era, Revision, SessionKey};
 
 use super::Server;
@@ -28,14 +29,16 @@ impl Server {
         self.caller = self.caller.clone().with_session(Some(session));
     }
 
-    /// Replaces the key, because the client opens another session. Items of the old one are removed.
+    /// Replaces the key, because the client opens another session. Items of the old one are removed;
+    /// on other bindings, where connections share a catalog, by the binding.
     pub(super) fn replace_session_key(&mut self) {
         let old = self.session_key();
-        if self.catalog.sessions().any(|session| session == old) {
+        if self.connection.binding == Binding::ByteStream
+            && self.catalog.sessions().any(|session| session == old)
+        {
             Arc::make_mut(&mut self.catalog).remove_session(old);
         }
-        let key = old.next(self.connection.requests.hasher_ref());
-        self.set_session_key(key);
+        self.set_session_key(old.next());
     }
 
     /// Returns the sender of a request. A modern one is in no session, even if its connection has
