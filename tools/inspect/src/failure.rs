@@ -7,8 +7,6 @@ use mcp_sansio::peer::{CloseReason, Failure as CallFailure, OpeningFailure, Tran
 use mcp_sansio::{Era, Revision};
 use mcp_sansio_handlers::ClientError;
 
-use crate::NAME;
-
 /// The reason for a failed command.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -34,19 +32,16 @@ impl Failure {
     /// cannot send a request while it handles a call, and handlers written for the older revisions
     /// fail.
     pub(crate) fn with_advice(self, revision: Revision) -> Self {
-        match self {
-            Self::Other(message)
-                if revision.era() == Era::Modern
-                    && ASKING.iter().any(|word| message.to_lowercase().contains(word)) =>
-            {
-                let other = Revision::V2025_11_25;
-                Self::Other(format!(
-                    "{message}\n{NAME}: note: the server needs the client for this; if it can ask only at an \
-                     older revision, `--revision {other}` helps"
-                ))
-            }
-            failure => failure,
+        let Self::Other(message) = self else { return self };
+        let text = message.to_lowercase();
+        if revision.era() == Era::Legacy || !ASKING.iter().any(|word| text.contains(word)) {
+            return Self::Other(message);
         }
+        let other = Revision::V2025_11_25;
+        Self::Other(format!(
+            "{message}; the server may be able to ask its client at an older revision: try \
+             `--revision {other}`"
+        ))
     }
 }
 
