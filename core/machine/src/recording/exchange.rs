@@ -63,10 +63,10 @@ impl StandIns {
         self.digits("session", text.as_bytes()).unwrap_or_else(|| text.into())
     }
 
-    /// Returns the key of the session with the stand-in for this id.
-    pub(crate) fn session_key(self, id: &SessionId) -> SessionKey {
+    /// Returns the key that stands for `session`, whose id is `id`.
+    pub(crate) fn key_of(self, id: &SessionId, session: SessionKey) -> SessionKey {
         let stand_in = SessionId::parse(self.session(id).as_bytes());
-        stand_in.as_ref().unwrap_or(id).key()
+        session.with_first(stand_in.as_ref().unwrap_or(id).key())
     }
 
     /// Returns the stand-in for a received session id. An invalid id stays invalid.

@@ -294,11 +294,7 @@ impl Recorded<Server> {
             let (machine, stand_ins) = (&self.machine, notes.stand_ins);
             let names = Names {
                 principal: &|it| stand_ins.principal(it),
-                session: &|it| {
-                    machine
-                        .id_of_session(it)
-                        .map_or(it, |id| it.with_first(stand_ins.session_key(id)))
-                },
+                session: &|it| machine.id_of_session(it).map_or(it, |id| stand_ins.key_of(id, it)),
             };
             let call = Call::Catalog {
                 at: Some(now.as_nanos()),
