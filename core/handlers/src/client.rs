@@ -17,6 +17,7 @@ use mcp_sansio::protocol::{
     ResourceNotFoundData, ResourceTemplate, SerializeAt, SubscriptionFilter, Task, Tool,
 };
 use mcp_sansio::{Era, Revision};
+use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 
@@ -25,9 +26,11 @@ use super::mailbox::{Mailbox, SendFailure};
 use super::middleware::LimitError;
 use super::opened_future::{ClosedFuture, OpenedFuture};
 use super::opening::Opening;
+use super::panics::PanicGuard;
 use super::pending::{CallFuture, CallPool, ClientCall, Pending};
 use super::response_cache::CacheMode;
 use super::send_error::SendError;
+use super::server::Observers;
 use super::shares::{Coalesced, Cost, Metered};
 
 /// A handle to a client connection. It makes calls, from any thread, and can be cloned freely.
@@ -84,6 +87,10 @@ pub(super) struct ConnectionState {
     pub(super) follows_tasks: bool,
     #[cfg(feature = "extensions")]
     pub(super) extensions: Option<Arc<Vec<super::extension::RegisteredExtension>>>,
+    /// The observers of the host.
+    pub(super) observers: Observers,
+    /// What runs the observers.
+    pub(super) guard: Mutex<PanicGuard>,
     /// The middleware of the host, if it has any.
     pub(super) layers: Option<Box<ConnectionLayers>>,
     /// The observer of the host, if it has one.

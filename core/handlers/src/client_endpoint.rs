@@ -17,6 +17,7 @@ use mcp_sansio::protocol::{Method, Verbatim};
 use mcp_sansio::stream::Endpoint;
 use mcp_sansio::{Instant, Job};
 use mcp_sansio_collections::{Key, Slab};
+use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::AtomicBool;
 
 #[cfg(feature = "http")]
@@ -33,7 +34,6 @@ use super::panics::PanicGuard;
 use super::pending::{CallPool, Pending};
 use super::reply::Outcome;
 use super::response_cache::{Cache, CacheFactory, CacheMode};
-use super::server::show;
 use super::shares::MailboxLimits;
 use super::suspension::Suspension;
 use super::threading::{ThreadSafe, Threading};
@@ -77,6 +77,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             follows_tasks: host.follows_tasks,
             #[cfg(feature = "extensions")]
             extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
+            observers: host.observers.clone(),
+            guard: Mutex::new(PanicGuard::NONE),
             layers: host.layers.as_ref().map(CallLayers::connect),
             #[cfg(feature = "observer")]
             observer: host.options.operation_observer_ref().cloned(),
@@ -125,7 +127,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     fn show(&self, event: &Event<'_>) {
         // An observer cannot affect the client, not even by a panic.
-        let _shown = show(&self.handlers.observers, event, self.tasks.guard);
+        let _shown = self.shared.observers.show(event, self.tasks.guard);
         self.shared.layers.iter().for_each(|layers| layers.show(event));
     }
 
@@ -383,6 +385,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     /// Runs the host's functions in `guard` from now on.
     pub(super) fn set_guard(&mut self, guard: PanicGuard) {
         self.tasks.guard = guard;
+        self.shared.guard.lock(|shared| *shared = guard);
         #[cfg(feature = "extensions")]
         self.machine.catch_panics(guard);
     }

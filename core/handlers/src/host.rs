@@ -1,6 +1,5 @@
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 
 #[cfg(feature = "http")]
@@ -28,7 +27,7 @@ use super::machines::HttpClient;
 use super::machines::StreamClient;
 use super::reply::{ForElicitation, ForRoots, ForSampling};
 use super::response_cache::CacheFactory;
-use super::server::Observer;
+use super::server::Observers;
 use super::threading::{Local, ThreadSafe, Threading};
 
 /// A client's host: its name, its capabilities towards servers, and their handlers.
@@ -52,6 +51,7 @@ use super::threading::{Local, ThreadSafe, Threading};
 pub struct Host<K: Threading = ThreadSafe> {
     pub(super) options: ClientOptions,
     pub(super) handlers: HostHandlers<K>,
+    pub(super) observers: Observers,
     pub(super) cache: Option<CacheFactory>,
     /// Whether calls that become tasks are followed.
     pub(super) follows_tasks: bool,
@@ -67,7 +67,6 @@ pub(super) struct HostHandlers<K: Threading> {
     pub(super) elicit: Option<K::Function>,
     pub(super) sample: Option<K::Function>,
     pub(super) roots: Option<K::Function>,
-    pub(super) observers: Vec<Observer>,
     #[cfg(feature = "extensions")]
     pub(super) extensions: Option<Arc<super::extension::HostExtensions<K>>>,
 }
@@ -78,6 +77,7 @@ impl<K: Threading> Clone for Host<K> {
         Self {
             options: self.options.clone(),
             handlers: self.handlers.clone(),
+            observers: self.observers.clone(),
             cache: self.cache.clone(),
             follows_tasks: self.follows_tasks,
             layers: self.layers.clone(),
@@ -95,7 +95,6 @@ impl<K: Threading> Clone for HostHandlers<K> {
             elicit: self.elicit.clone(),
             sample: self.sample.clone(),
             roots: self.roots.clone(),
-            observers: self.observers.clone(),
             #[cfg(feature = "extensions")]
             extensions: self.extensions.clone(),
         }
@@ -147,10 +146,10 @@ impl<K: Threading> Host<K> {
                 elicit: None,
                 sample: None,
                 roots: None,
-                observers: Vec::new(),
                 #[cfg(feature = "extensions")]
                 extensions: None,
             },
+            observers: Observers::default(),
             cache: None,
             follows_tasks: false,
             layers: None,
@@ -218,9 +217,13 @@ impl<K: Threading> Host<K> {
 
     /// Adds an observer of all events of the connection: log messages, notifications, violations.
     /// It must return quickly.
+    ///
+    /// It runs in the task that drives the connection, except for
+    /// [`Violation::ElementsOmitted`](mcp_sansio::peer::Violation::ElementsOmitted): results are
+    /// decoded in the task that awaits the call.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
-        self.handlers.observers.push(Arc::new(observer));
+        self.observers.0.push(Arc::new(observer));
         self
     }
 

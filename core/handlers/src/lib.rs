@@ -182,6 +182,7 @@ mod completions;
 mod connection_options;
 mod connections;
 mod context;
+mod decoding;
 mod dispatch;
 mod elicitation_ids;
 pub mod endpoint;

@@ -97,7 +97,7 @@ pub(super) struct Handlers<K: Threading> {
     pub(super) completion: Option<K::Function>,
     /// Sorted by method.
     pub(super) others: Vec<(String, K::Function)>,
-    pub(super) observers: Vec<Observer>,
+    pub(super) observers: Observers,
     /// The middleware around all of them.
     pub(super) layers: Option<K::Layers>,
     pub(super) states: Option<K::States>,
@@ -141,7 +141,7 @@ impl<K: Threading> fmt::Debug for Handlers<K> {
 impl<K: Threading> Handlers<K> {
     /// Shows an event to all observers; returns whether none of them panicked.
     pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
-        show(&self.observers, event, guard)
+        self.observers.show(event, guard)
     }
 
     pub(super) fn state_map(&self) -> Option<&dyn StateMap> {
@@ -149,11 +149,23 @@ impl<K: Threading> Handlers<K> {
     }
 }
 
-/// Shows an event to all of `observers`; returns whether none of them panicked.
-pub(super) fn show(observers: &[Observer], event: &Event<'_>, guard: PanicGuard) -> bool {
-    // Calls all of them, even after a panic.
-    let panics = observers.iter().filter(|observer| guard.run(|| observer(event)).is_err());
-    panics.count() == 0
+/// The functions that observe all events.
+#[derive(Clone, Default)]
+pub(super) struct Observers(pub(super) Vec<Observer>);
+
+impl Observers {
+    /// Shows an event to all of them; returns whether none of them panicked.
+    pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
+        // Calls all of them, even after a panic.
+        let panics = self.0.iter().filter(|observer| guard.run(|| observer(event)).is_err());
+        panics.count() == 0
+    }
+}
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observers").finish_non_exhaustive()
+    }
 }
 
 /// A function that observes every event.
@@ -205,7 +217,7 @@ impl<K: Threading> Server<K> {
             handlers: Arc::new(Handlers {
                 completion: None,
                 others: Vec::new(),
-                observers: Vec::new(),
+                observers: Observers::default(),
                 layers: None,
                 states: None,
                 #[cfg(feature = "extensions")]
@@ -423,7 +435,7 @@ impl<K: Threading> Server<K> {
     /// openings, ends. It must return quickly.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
-        self.functions().observers.push(Arc::new(observer));
+        self.functions().observers.0.push(Arc::new(observer));
         self
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use mcp_sansio::peer::Event;
+use mcp_sansio::peer::{Event, Violation};
 use mcp_sansio::protocol::{
     CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ElicitSchema,
     ElicitValue, Map, Method, NumberKind, NumberSchema, PrimitiveSchema, Role, Root,
@@ -58,6 +58,8 @@ pub fn host(name: &str, seen: &Arc<Seen>) -> Host {
             Event::Notification(notification) if notification.method == Method::Message => {
                 count(&told.logging);
             }
+            // They do not explain a failure: the rest of the result was read.
+            Event::Violation(Violation::ElementsOmitted(_)) => {}
             Event::Violation(violation) => {
                 told.violation.get_or_init(|| violation.to_string());
             }

@@ -29,6 +29,7 @@ const SERVER: &str = r#"
         *) case $MODE in
             exit) exit 3 ;;
             refuse) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32603,\"message\":\"HOSTILE\"}}" ;;
+            omit) answer "\"tools\":[{\"name\":\"bad\",\"inputSchema\":\"HOSTILE\",\"icons\":\"HOSTILE\"},{\"name\":\"good\",\"inputSchema\":{}}]" ;;
             fail) answer "\"isError\":true,\"content\":$content" ;;
             *) case $line in
                 *'"method":"tools/list"'*)
@@ -92,9 +93,10 @@ fn no_text_of_a_server_controls_the_terminal() {
     for mode in ["exit", "refuse", "fail", "noise"] {
         runs.push((mode, vec!["call", "t"]));
     }
+    runs.push(("omit", vec!["tools"]));
     for (mode, arguments) in runs {
         let output = inspect(mode, &arguments);
-        let succeeds = mode.is_empty() || mode == "noise";
+        let succeeds = ["", "noise", "omit"].contains(&mode);
         let printed = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
         let printed = printed.concat();
         assert_eq!(output.status.success(), succeeds, "{mode} {arguments:?}: {printed}");
@@ -102,6 +104,15 @@ fn no_text_of_a_server_controls_the_terminal() {
         let hostile = if mode == "exit" { r"stderr \u001b]52" } else { r"\u001b" };
         assert!(printed.contains(hostile), "{mode} {arguments:?}: {printed}");
     }
+}
+
+#[test]
+fn a_malformed_tool_is_named_and_the_others_are_listed() {
+    let output = inspect("omit", &["tools"]);
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(out, "good\n");
+    let note = "mcp-inspect: note: left out of the result: `/tools/0`: invalid type: string \"clip";
+    assert_eq!(err.lines().filter(|line| line.starts_with(note)).count(), 1, "{err}");
 }
 
 #[test]

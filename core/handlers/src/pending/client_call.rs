@@ -297,13 +297,13 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some(layered) = &mut self.layered {
             let result = ready!(layered.future.as_mut().poll(cx));
-            return Poll::Ready(result.and_then(|result| Ok(result.decode()?)));
+            return Poll::Ready(result.and_then(|result| self.client.decode(&result.as_raw())));
         }
         loop {
             if let Some(followed) = &mut self.followed {
                 let result = ready!(followed.poll(cx));
                 self.followed = None;
-                return Poll::Ready(Ok(result?.decode()?));
+                return Poll::Ready(result.and_then(|result| self.client.decode(&result.as_raw())));
             }
             let (outcome, took_input) = ready!(self.pending.poll(cx, |inner| {
                 let outcome = inner.outcome.take()?;
@@ -319,10 +319,10 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
                 let fields = &();
                 self.followed = FollowedTask::from_result(&self.client, &result, fields);
             }
-            let decoded = self.followed.is_none().then(|| result.decode());
+            let decoded = self.followed.is_none().then(|| self.client.decode(&result));
             self.pending.give_back(text);
             if let Some(decoded) = decoded {
-                return Poll::Ready(Ok(decoded?));
+                return Poll::Ready(decoded);
             }
         }
     }

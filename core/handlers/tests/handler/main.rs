@@ -66,6 +66,7 @@ mod middleware_limits;
 mod middleware_lists;
 #[cfg(all(feature = "extensions", feature = "http"))]
 mod middleware_notifications;
+mod omitted_elements;
 mod panics;
 #[cfg(feature = "protection")]
 mod protected_server;

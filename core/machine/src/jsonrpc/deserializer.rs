@@ -7,6 +7,7 @@
 
 use alloc::borrow::Cow;
 use core::iter;
+use core::ops::{Deref, DerefMut};
 
 use serde::de::value::{BorrowedStrDeserializer, CowStrDeserializer, MapDeserializer};
 use serde::de::{
@@ -17,6 +18,7 @@ use serde_json::Number;
 
 use super::integer::Integer;
 use super::json_error::JsonError as Error;
+use super::omission::Omitted;
 use super::scan::{Scanner, Written};
 use super::serializer::RAW_VALUE;
 use super::text::unescape;
@@ -28,29 +30,66 @@ const DEPTH_MAX: u8 = 127;
 /// Deserializes `text`, which must be one JSON value. Any other text gives an unspecified value or
 /// an error.
 pub(super) fn deserialize<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
-    T::deserialize(Deserializer { scanner: &mut Scanner::new(text), depth: DEPTH_MAX })
+    T::deserialize(Deserializer { input: &mut Input::new(text), depth: DEPTH_MAX })
+}
+
+/// Like [`deserialize`], but leaves malformed elements out of lists that allow it, and notes them
+/// in `omitted`.
+#[cold]
+pub(super) fn deserialize_lossy<'de, T: Deserialize<'de>>(
+    text: &'de str,
+    omitted: &'de Omitted,
+) -> Result<T, Error> {
+    let input = &mut Input { scanner: Scanner::new(text), omitted: Some(omitted) };
+    T::deserialize(Deserializer { input, depth: DEPTH_MAX })
+}
+
+/// The text that is read.
+struct Input<'de> {
+    scanner: Scanner<'de>,
+    /// Where to note the elements that are left out; `None` if the first malformed one is an error.
+    omitted: Option<&'de Omitted>,
+}
+
+impl<'de> Input<'de> {
+    const fn new(text: &'de str) -> Self {
+        Self { scanner: Scanner::new(text), omitted: None }
+    }
+}
+
+impl<'de> Deref for Input<'de> {
+    type Target = Scanner<'de>;
+
+    #[inline]
+    fn deref(&self) -> &Scanner<'de> {
+        &self.scanner
+    }
+}
+
+impl DerefMut for Input<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.scanner
+    }
 }
 
 /// A deserializer at the first byte of a value.
 struct Deserializer<'s, 'de> {
-    scanner: &'s mut Scanner<'de>,
+    input: &'s mut Input<'de>,
     depth: u8,
 }
 
 impl<'de> Deserializer<'_, 'de> {
     /// Skips the value and returns its text.
     fn skip(self) -> &'de str {
-        self.scanner.peek();
-        let start = self.scanner.at();
-        self.scanner.trusted_value();
-        self.scanner.since(start)
+        self.input.peek();
+        let start = self.input.at();
+        self.input.trusted_value();
+        self.input.since(start)
     }
 
     fn string(self) -> Result<Cow<'de, str>, Error> {
-        self.scanner
-            .string()
-            .and_then(Written::resolve)
-            .ok_or_else(|| Error::custom("not a string"))
+        self.input.string().and_then(Written::resolve).ok_or_else(|| Error::custom("not a string"))
     }
 
     /// Returns an error: the value differs from `expected`.
@@ -68,7 +107,7 @@ impl<'de> Deserializer<'_, 'de> {
     }
 
     fn float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if !matches!(self.scanner.peek(), Some(b'-' | b'0'..=b'9')) {
+        if !matches!(self.input.peek(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.unexpected(&visitor));
         }
         visit_number(self.skip(), visitor)
@@ -78,7 +117,7 @@ impl<'de> Deserializer<'_, 'de> {
     /// because serde buffers values for flattened and untagged types, whose integers do not take
     /// floats.
     fn number<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if !matches!(self.scanner.peek(), Some(b'-' | b'0'..=b'9')) {
+        if !matches!(self.input.peek(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.unexpected(&visitor));
         }
         let text = self.skip();
@@ -92,8 +131,8 @@ impl<'de> Deserializer<'_, 'de> {
     fn enter(self) -> Result<Elements<Self>, Error> {
         let depth = self.depth.checked_sub(1);
         let depth = depth.ok_or_else(|| Error::custom("recursion limit exceeded"))?;
-        self.scanner.bump();
-        Ok(Elements(Deserializer { scanner: self.scanner, depth }))
+        self.input.bump();
+        Ok(Elements(Deserializer { input: self.input, depth }))
     }
 
     fn sequence<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -112,23 +151,25 @@ impl<'de> Deserializer<'_, 'de> {
 
     /// Reads an empty array as an empty object, for languages with one type for lists and maps.
     fn empty_object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.skip();
-        let mut empty = Scanner::new("");
-        visitor.visit_map(Elements(Deserializer { scanner: &mut empty, depth: 0 }))
+        let Elements(within) = self.enter()?;
+        let empty = Deserializer { input: &mut Input::new(""), depth: within.depth };
+        let value = visitor.visit_map(Elements(empty))?;
+        within.leave(b']')?;
+        Ok(value)
     }
 
     const fn again(&mut self) -> Deserializer<'_, 'de> {
-        Deserializer { scanner: self.scanner, depth: self.depth }
+        Deserializer { input: self.input, depth: self.depth }
     }
 
     /// Returns whether the container has another element before its `end`.
     fn has_next(&mut self, end: u8) -> bool {
-        self.scanner.eat(b',');
-        self.scanner.peek().is_some_and(|byte| byte != end)
+        self.input.eat(b',');
+        self.input.peek().is_some_and(|byte| byte != end)
     }
 
     fn leave(self, end: u8) -> Result<(), Error> {
-        if self.scanner.eat(end) { Ok(()) } else { Err(Error::custom("more than expected")) }
+        if self.input.eat(end) { Ok(()) } else { Err(Error::custom("more than expected")) }
     }
 }
 
@@ -158,6 +199,13 @@ impl Integer {
         match self {
             Self::Positive(number) => visitor.visit_u64(number),
             Self::Negative(number) => visitor.visit_i64(number),
+        }
+    }
+
+    fn widen(self) -> i128 {
+        match self {
+            Self::Positive(number) => number.into(),
+            Self::Negative(number) => number.into(),
         }
     }
 }
@@ -198,11 +246,13 @@ macro_rules! integers {
 }
 
 macro_rules! long_integers {
-    ($($method:ident: $visit:ident),*) => {$(
+    ($($method:ident: $visit:ident($ty:ty)),*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            match self.skip().parse() {
-                Ok(number) => visitor.$visit(number),
-                Err(_) => Err(Error::custom("not an integer of 128 bits")),
+            let text = self.skip();
+            let other = || Integer::read_any_spelling(text)?.widen().try_into().ok();
+            match text.parse::<$ty>().ok().or_else(other) {
+                Some(number) => visitor.$visit(number),
+                None => Err(Error::custom("not an integer of 128 bits")),
             }
         }
     )*};
@@ -234,7 +284,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
         deserialize_u64
     );
 
-    long_integers!(deserialize_i128: visit_i128, deserialize_u128: visit_u128);
+    long_integers!(deserialize_i128: visit_i128(i128), deserialize_u128: visit_u128(u128));
 
     alike! {
         deserialize_f64() => float;
@@ -248,7 +298,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.scanner.peek() {
+        match self.input.peek() {
             Some(b'{') => self.object(visitor),
             Some(b'[') => self.sequence(visitor),
             Some(b'"') => self.deserialize_str(visitor),
@@ -259,7 +309,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if !matches!(self.scanner.peek(), Some(b'-' | b'0'..=b'9')) {
+        if !matches!(self.input.peek(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.unexpected(&visitor));
         }
         // Whether a number too large for the type is refused depends on a feature of `serde_json`.
@@ -274,7 +324,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.scanner.peek() {
+        match self.input.peek() {
             Some(first @ (b't' | b'f')) => {
                 self.skip();
                 visitor.visit_bool(first == b't')
@@ -284,7 +334,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.scanner.peek() != Some(b'"') {
+        if self.input.peek() != Some(b'"') {
             return Err(self.unexpected(&visitor));
         }
         match self.string()? {
@@ -294,7 +344,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.scanner.peek() {
+        match self.input.peek() {
             Some(b'[') => self.sequence(visitor),
             Some(b'"') => match self.string()? {
                 Cow::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
@@ -305,7 +355,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.scanner.peek() == Some(b'n') {
+        if self.input.peek() == Some(b'n') {
             self.skip();
             return visitor.visit_none();
         }
@@ -313,7 +363,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.scanner.peek() != Some(b'n') {
+        if self.input.peek() != Some(b'n') {
             return Err(self.unexpected(&visitor));
         }
         self.skip();
@@ -329,20 +379,26 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
             let text = BorrowedStrDeserializer::new(self.skip());
             return visitor.visit_map(MapDeserializer::new(iter::once((RAW_VALUE, text))));
         }
+        if name == UNION {
+            return self.union(visitor);
+        }
+        if name == LIST {
+            return self.list(visitor);
+        }
         visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.scanner.peek() {
+        match self.input.peek() {
             Some(b'[') => self.sequence(visitor),
             _ => Err(self.unexpected(&visitor)),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.scanner.peek() {
+        match self.input.peek() {
             Some(b'{') => self.object(visitor),
-            Some(b'[') if self.scanner.is_empty_array() => self.empty_object(visitor),
+            Some(b'[') if self.input.is_empty_array() => self.empty_object(visitor),
             _ => Err(self.unexpected(&visitor)),
         }
     }
@@ -353,9 +409,9 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        match self.scanner.peek() {
+        match self.input.peek() {
             Some(b'{') => self.object(visitor),
-            Some(b'[') if self.scanner.is_empty_array() => self.empty_object(visitor),
+            Some(b'[') if self.input.is_empty_array() => self.empty_object(visitor),
             Some(b'[') => self.sequence(visitor),
             _ => Err(self.unexpected(&visitor)),
         }
@@ -367,7 +423,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        match self.scanner.peek() {
+        match self.input.peek() {
             Some(b'"') => visitor.visit_enum(CowStrDeserializer::new(self.string()?)),
             Some(b'{') => {
                 let Elements(mut within) = self.enter()?;
@@ -421,7 +477,7 @@ impl<'de> MapAccess<'de> for Elements<Deserializer<'_, 'de>> {
 impl<'de> Deserializer<'_, 'de> {
     /// Reads a key and its colon.
     fn key(&mut self) -> Result<Cow<'de, str>, Error> {
-        self.scanner.key().and_then(Written::resolve).ok_or_else(|| Error::custom("not a key"))
+        self.input.key().and_then(Written::resolve).ok_or_else(|| Error::custom("not a key"))
     }
 }
 
@@ -461,6 +517,12 @@ impl<'de> VariantAccess<'de> for Deserializer<'_, 'de> {
 }
 
 mod key;
+mod list;
+mod union;
+
+use list::LIST;
+pub(crate) use list::{list, list_or_default, optional_list};
+pub(crate) use union::UNION;
 
 #[cfg(test)]
 mod tests;

@@ -3,14 +3,17 @@ use alloc::string::String;
 use core::fmt;
 
 use bytestring::ByteString;
-use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{
+    self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor,
+};
 use serde::ser::{Error as _, Serialize, SerializeStruct, Serializer};
 
-use super::deserializer::deserialize;
+use super::deserializer::{deserialize, deserialize_lossy};
 use super::envelope::read_id;
 use super::id::RequestId;
 use super::json_error::JsonError;
 use super::members::Members;
+use super::omission::{Omissions, Omitted};
 use super::scan::Scanner;
 use super::serializer::{RAW_VALUE, serialize};
 use super::text::unquote;
@@ -110,6 +113,36 @@ impl<'a> RawJson<'a> {
     /// error names the expected type, but no line or column.
     pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, JsonError> {
         deserialize(self.as_str())
+    }
+
+    /// Like [`decode`](Self::decode), but one malformed element does not hide the others: it is
+    /// left out of its list, and described. That holds for the lists of objects in the results that
+    /// a server sends; in all other lists, and outside of lists, a defect is an error.
+    ///
+    /// Reading takes longer, so decode first, and use this if that fails.
+    ///
+    /// ```
+    /// use mcp_sansio::jsonrpc::RawJson;
+    /// use mcp_sansio::protocol::ListRootsResult;
+    ///
+    /// let result = RawJson::parse(r#"{"roots":[{"uri":"file:///a"},{"uri":7}]}"#)?;
+    /// assert!(result.decode::<ListRootsResult>().is_err());
+    /// let (roots, omissions) = result.decode_lossy::<ListRootsResult>()?;
+    /// assert_eq!(roots.roots.len(), 1);
+    /// assert_eq!(
+    ///     omissions.to_string(),
+    ///     "`/roots/1`: invalid type: integer `7`, expected a string",
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value, without malformed elements of lists, does not have the shape of `T`.
+    pub fn decode_lossy<T: DeserializeOwned>(&self) -> Result<(T, Omissions), JsonError> {
+        let omitted = Omitted::default();
+        let value = deserialize_lossy(self.as_str(), &omitted)?;
+        Ok((value, omitted.into_omissions(self.as_str())))
     }
 
     /// Converts the value to one that does not borrow from the frame. Copies borrowed text and

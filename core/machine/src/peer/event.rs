@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::binding::TransportFailure;
 use crate::catalog::Target;
-use crate::jsonrpc::{ErrorObject, RawJson, Reason, RequestId};
+use crate::jsonrpc::{ErrorObject, Omissions, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, GateError, Method, SubscriptionFilter};
 use crate::{Caller, Era, Revision};
 
@@ -515,6 +515,10 @@ pub enum Violation {
         /// The defect of its definition.
         reason: String,
     },
+    /// Elements of lists in a result are malformed, and were left out when it was decoded. The
+    /// machine does not decode results: whoever decodes them reports it.
+    #[error("elements of a result are malformed and were left out: {0}")]
+    ElementsOmitted(Omissions),
 }
 
 /// A notification or response could not be delivered.

@@ -192,6 +192,7 @@ message! {
             /// The size in bytes, before any encoding.
             size: u64 as u64 = "size" in ALL;
             /// Icons; since 2025-11-25.
+            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
             icons: alloc::vec::Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Hints.
             annotations: Annotations = "annotations" in ALL;

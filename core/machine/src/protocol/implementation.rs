@@ -21,6 +21,7 @@ message! {
             /// Its purpose; since 2025-11-25.
             description: String = "description" in SINCE_2025_11_25;
             /// Icons; since 2025-11-25.
+            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Its home page; since 2025-11-25.
             website_url: String = "websiteUrl" in SINCE_2025_11_25;

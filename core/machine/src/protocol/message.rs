@@ -231,20 +231,52 @@ macro_rules! tagged {
             }
         } )+
 
+        const _: () = {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let json = $crate::jsonrpc::RawJson::deserialize(deserializer)?;
+                deserializer.deserialize_newtype_struct($crate::jsonrpc::UNION, UnionVisitor)
+            }
+        }
+
+        struct UnionVisitor;
+
+        impl<'de> serde::de::Visitor<'de> for UnionVisitor {
+            type Value = $name;
+
+            fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_enum<A: serde::de::EnumAccess<'de>>(
+                self,
+                union: A,
+            ) -> Result<$name, A::Error> {
+                let (text, value) = union.variant::<&'de str>()?;
+                let json = $crate::jsonrpc::RawJson::trusted(text);
                 $( if let Some(value) = $shortcut(&json) {
                     return Ok(value);
                 } )?
                 let tag = $crate::protocol::wire::tag(&json, $tag);
                 match tag.map_err(serde::de::Error::custom)?.as_deref() {
-                    $( $text => json.decode().map(Self::$variant), )+
-                    _ => return Ok(Self::Unknown(json.clone().into())),
+                    $( $text => {
+                        serde::de::VariantAccess::newtype_variant(value).map($name::$variant)
+                    } )+
+                    _ => Ok($name::Unknown(json.into())),
                 }
-                .map_err(serde::de::Error::custom)
+            }
+
+            /// Reads a value of any other deserializer than that of this crate.
+            fn visit_newtype_struct<D: serde::Deserializer<'de>>(
+                self,
+                deserializer: D,
+            ) -> Result<$name, D::Error> {
+                let json = <$crate::jsonrpc::RawJson<'_> as serde::Deserialize>::deserialize(
+                    deserializer,
+                )?;
+                json.decode().map_err(serde::de::Error::custom)
             }
         }
+        };
     };
 }
 pub(crate) use tagged;

@@ -28,8 +28,10 @@ message! {
             /// Its purpose.
             description: String = "description" in ALL;
             /// The arguments of the prompt.
+            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
             arguments: Vec<PromptArgument> = "arguments" in ALL;
             /// Icons; since 2025-11-25.
+            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -136,6 +138,7 @@ message! {
         tag "resultType" = "complete" in MODERN;
         required {
             /// The messages.
+            #[serde(deserialize_with = "crate::jsonrpc::list")]
             messages: Vec<PromptMessage> = "messages" in ALL;
         }
         defaulted {}
@@ -154,6 +157,7 @@ message! {
         tag "resultType" = "complete" in MODERN;
         required {
             /// This page of the prompts.
+            #[serde(deserialize_with = "crate::jsonrpc::list")]
             prompts: Vec<Prompt> = "prompts" in ALL;
         }
         defaulted {

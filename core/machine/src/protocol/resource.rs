@@ -35,6 +35,7 @@ message! {
             /// The size in bytes, before any encoding.
             size: u64 as u64 = "size" in ALL;
             /// Icons; since 2025-11-25.
+            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Hints.
             annotations: Annotations = "annotations" in ALL;
@@ -63,6 +64,7 @@ message! {
             /// The media type, if it is the same for all of them.
             mime_type: String = "mimeType" in ALL;
             /// Icons; since 2025-11-25.
+            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Hints.
             annotations: Annotations = "annotations" in ALL;
@@ -231,6 +233,7 @@ message! {
         tag "resultType" = "complete" in MODERN;
         required {
             /// The contents; a resource may have several.
+            #[serde(deserialize_with = "crate::jsonrpc::list")]
             contents: Vec<ResourceContents> = "contents" in ALL;
         }
         defaulted {
@@ -252,6 +255,7 @@ message! {
         tag "resultType" = "complete" in MODERN;
         required {
             /// This page of the resources.
+            #[serde(deserialize_with = "crate::jsonrpc::list")]
             resources: Vec<Resource> = "resources" in ALL;
         }
         defaulted {
@@ -275,6 +279,7 @@ message! {
         tag "resultType" = "complete" in MODERN;
         required {
             /// This page of the templates.
+            #[serde(deserialize_with = "crate::jsonrpc::list")]
             resource_templates: Vec<ResourceTemplate> = "resourceTemplates" in ALL;
         }
         defaulted {

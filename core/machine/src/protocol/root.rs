@@ -52,6 +52,7 @@ message! {
     pub struct ListRootsResult {
         required {
             /// The roots.
+            #[serde(deserialize_with = "crate::jsonrpc::list")]
             roots: Vec<Root> = "roots" in ALL;
         }
         defaulted {}

@@ -560,6 +560,7 @@ message! {
     pub struct ListTasksResult {
         required {
             /// This page of the tasks.
+            #[serde(deserialize_with = "crate::jsonrpc::list")]
             tasks: Vec<Task> = "tasks" in ALL;
         }
         defaulted {}

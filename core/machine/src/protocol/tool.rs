@@ -58,6 +58,7 @@ message! {
             // MCP 2026-07-28 schema.json#Tool [TOOL-026]: not part of a tool.
             execution: ToolExecution = "execution" in ONLY_2025_11_25;
             /// Icons; since 2025-11-25.
+            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -190,7 +191,7 @@ message! {
         tag "resultType" = "complete" in MODERN;
         required {
             /// The content for the model.
-            #[serde(default, deserialize_with = "super::wire::or_default")]
+            #[serde(default, deserialize_with = "crate::jsonrpc::list_or_default")]
             content: Vec<ContentBlock> = "content" in ALL;
         }
         defaulted {}
@@ -312,6 +313,7 @@ message! {
         tag "resultType" = "complete" in MODERN;
         required {
             /// This page of the tools.
+            #[serde(deserialize_with = "crate::jsonrpc::list")]
             tools: Vec<Tool> = "tools" in ALL;
         }
         defaulted {

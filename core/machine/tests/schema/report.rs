@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::spec::{Schema, object};
+use super::tolerance::Subject;
 
 /// The envelope that the values of a definition need to be checked.
 #[derive(Clone, Copy, PartialEq)]
@@ -26,6 +27,10 @@ pub(crate) struct Report {
     /// The results by schema and definition.
     verdicts: BTreeMap<(&'static str, &'static str), Verdict>,
     faults: Vec<String>,
+    /// How many variants of messages were read, and how many results with a malformed element.
+    variants: (usize, usize),
+    /// The results with a list of objects.
+    lists: BTreeSet<(Revision, &'static str)>,
 }
 
 impl Report {
@@ -36,6 +41,8 @@ impl Report {
             extension: Schema::load("ext-tasks"),
             verdicts: BTreeMap::new(),
             faults: Vec::new(),
+            variants: (0, 0),
+            lists: BTreeSet::new(),
         }
     }
 
@@ -49,6 +56,7 @@ impl Report {
         values: &[T],
     ) {
         self.round_trip(definition, revisions, values);
+        self.tolerance(definition, revisions, Wrapping::None, values);
         self.check(definition, revisions, Wrapping::None, values);
     }
 
@@ -61,6 +69,7 @@ impl Report {
         values: &[T],
     ) {
         self.round_trip(definition, revisions, values);
+        self.tolerance(definition, revisions, Wrapping::Params(method), values);
         self.check(definition, revisions, Wrapping::Params(method), values);
     }
 
@@ -73,6 +82,7 @@ impl Report {
         values: &[T],
     ) {
         self.round_trip(definition, revisions, values);
+        self.tolerance(definition, revisions, Wrapping::ErrorData(code), values);
         self.check(definition, revisions, Wrapping::ErrorData(code), values);
     }
 
@@ -147,6 +157,38 @@ impl Report {
         }
     }
 
+    /// Checks that variants of the output of each revision are read like it, and that a malformed
+    /// element of a list in a result of a server does not hide the others.
+    fn tolerance<T: SerializeAt + DeserializeOwned>(
+        &mut self,
+        definition: &'static str,
+        revisions: Revisions,
+        wrapping: Wrapping,
+        values: &[T],
+    ) {
+        for revision in revisions.iter() {
+            let schema = &self.schemas[&revision];
+            let Some(payload) = payload(schema, definition, wrapping) else { continue };
+            let is_result = schema.is_in_union(definition, "ServerResult");
+            for value in values {
+                let value = to_value(value, revision);
+                let subject = Subject { schema, definition: payload, value, revision };
+                let (count, faults) = subject.faults::<T>();
+                self.variants.0 += count;
+                let named = |fault: String| format!("{revision} {definition}: {fault}");
+                self.faults.extend(faults.into_iter().map(named));
+                if is_result {
+                    let (count, faults) = subject.faults_of_lists::<T>();
+                    self.variants.1 += count;
+                    self.faults.extend(faults.into_iter().map(named));
+                    if count > 0 {
+                        self.lists.insert((revision, definition));
+                    }
+                }
+            }
+        }
+    }
+
     /// Checks that the output of each revision is read and written again unchanged.
     fn round_trip<T: SerializeAt + DeserializeOwned>(
         &mut self,
@@ -196,6 +238,10 @@ impl Report {
             }
         }
         assert!(self.faults.is_empty(), "\n{}", self.faults.join("\n"));
+        // The checks above were made.
+        assert!(self.variants.0 > 3000 && self.variants.1 > 1000, "{:?}", self.variants);
+        let newest = self.lists.iter().filter(|(revision, _)| *revision == Revision::LATEST);
+        assert!(newest.count() > 6, "{:?}", self.lists);
     }
 }
 
@@ -231,6 +277,20 @@ impl Verdict {
     }
 }
 
+/// Returns the schema of the values of a definition, without their envelope.
+fn payload<'s>(schema: &'s Schema, name: &str, wrapping: Wrapping) -> Option<&'s Value> {
+    let definition = schema.definition(name)?;
+    let member = |of: &'s Value, name: &str| {
+        let (listed, _) = schema.members(of, None);
+        listed.into_iter().rfind(|(key, _)| *key == name).map(|(_, member)| member)
+    };
+    match wrapping {
+        Wrapping::None => Some(definition),
+        Wrapping::Params(_) => member(definition, "params"),
+        Wrapping::ErrorData(_) => member(member(definition, "error")?, "data"),
+    }
+}
+
 fn judge(
     schema: &Schema,
     name: &str,
@@ -243,14 +303,7 @@ fn judge(
     let (listed, _) = schema.members(definition, None);
     let member =
         |name: &str| listed.iter().rfind(|(key, _)| *key == name).map(|(_, member)| *member);
-    let payload = match wrapping {
-        Wrapping::None => Some(definition),
-        Wrapping::Params(_) => member("params"),
-        Wrapping::ErrorData(_) => {
-            let (parts, _) = schema.members(member("error").unwrap(), None);
-            parts.into_iter().rfind(|(key, _)| *key == "data").map(|(_, data)| data)
-        }
-    };
+    let payload = payload(schema, name, wrapping);
     let members = payload.map(|payload| schema.members(payload, None).0).unwrap_or_default();
     let mut verdict = Verdict::default();
     verdict.missing.extend(members.iter().map(|(key, _)| String::from(*key)));

@@ -89,6 +89,47 @@ impl Schema {
         (listed, schema.get("additionalProperties"))
     }
 
+    /// Follows references and unions to the schema that describes a value.
+    pub(crate) fn branch<'s>(&'s self, schema: &'s Value, value: &Value) -> &'s Value {
+        let schema = self.resolve(schema);
+        let branches = ["anyOf", "oneOf"].into_iter().find_map(|key| schema.get(key)?.as_array());
+        let fitting = branches.into_iter().flatten();
+        let mut fitting = fitting.filter(|branch| self.violations(value, branch).is_empty());
+        fitting.next().map_or(schema, |branch| self.branch(branch, value))
+    }
+
+    /// Returns the members that an object must have, from all parts of its schema.
+    pub(crate) fn required(&self, schema: &Value, value: &Value) -> Vec<String> {
+        let schema = self.branch(schema, value);
+        let list = |key| schema.get(key).and_then(Value::as_array).into_iter().flatten();
+        let names = list("required").filter_map(Value::as_str).map(String::from);
+        let parts = list("allOf").flat_map(|part| self.required(part, value));
+        names.chain(parts).collect()
+    }
+
+    /// Returns whether `null` is a value of its own.
+    pub(crate) fn allows_null(&self, schema: &Value) -> bool {
+        self.violations(&Value::Null, schema).is_empty()
+    }
+
+    /// Returns whether all values are objects with members that the schema lists.
+    pub(crate) fn is_object(&self, schema: &Value) -> bool {
+        let schema = self.resolve(schema);
+        let branches = ["anyOf", "oneOf"].into_iter().find_map(|key| schema.get(key)?.as_array());
+        match branches {
+            Some(branches) => branches.iter().all(|branch| self.is_object(branch)),
+            None => !self.members(schema, None).0.is_empty(),
+        }
+    }
+
+    /// Returns whether a definition is in a union, such as `ServerResult`.
+    pub(crate) fn is_in_union(&self, name: &str, union: &str) -> bool {
+        let Some(union) = self.definition(union) else { return false };
+        let members = union.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+        let references = members.filter_map(|member| member["$ref"].as_str());
+        references.filter_map(|it| it.rsplit('/').next()).any(|member| member == name)
+    }
+
     /// Finds members that the schema does not list. They would be valid, as most schemas are open,
     /// but belong to another revision.
     fn leaks(&self, value: &Value, schema: &Value, path: &str, faults: &mut Vec<String>) {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_sansio::Revisions;
-use mcp_sansio::peer::{Event, Timeouts};
+use mcp_sansio::jsonrpc::Omissions;
+use mcp_sansio::peer::{Event, Timeouts, Violation};
 use mcp_sansio::protocol::Method;
 use mcp_sansio_cli::canned::{self, Seen};
 use mcp_sansio_cli::recording;
@@ -53,7 +54,12 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
     let mut timeouts = Timeouts::default();
     let patience = options.patience();
     (timeouts.call, timeouts.call_hard, timeouts.opening) = (patience, patience, patience);
-    let mut host = skills::declare(canned::host(NAME, &seen).timeouts(timeouts));
+    let host = canned::host(NAME, &seen).timeouts(timeouts).observe(|event| {
+        if let Event::Violation(Violation::ElementsOmitted(omissions)) = event {
+            remark_omissions(omissions);
+        }
+    });
+    let mut host = skills::declare(host);
     if let Some(revision) = options.revision {
         host = host.revisions(Revisions::only(revision));
     }
@@ -126,6 +132,17 @@ fn violation(seen: &Seen) -> Option<String> {
 fn remark(violation: Option<&str>) {
     if let Some(violation) = violation {
         say(&format!("{NAME}: note: {violation}"));
+    }
+}
+
+/// Prints what was left out of a result.
+fn remark_omissions(omissions: &Omissions) {
+    for omission in omissions {
+        say(&format!("{NAME}: note: left out of the result: {omission}"));
+    }
+    match omissions.count() - omissions.iter().count() {
+        0 => {}
+        more => say(&format!("{NAME}: note: left out of the result: {more} more")),
     }
 }
 

@@ -208,12 +208,16 @@ fn a_fraction_of_zero_is_an_integer_for_types_that_want_one() {
     for (text, number) in [("3.0", 3), ("3e0", 3), ("-0.0", 0), ("0.0", 0), ("1e2", 100)] {
         assert_eq!(deserialize::<i8>(text).ok(), Some(number), "{text}");
         assert_eq!(deserialize::<u64>(text).ok(), Some(number as u64), "{text}");
+        assert_eq!(deserialize::<i128>(text).ok(), Some(number.into()), "{text}");
+        assert_eq!(deserialize::<u128>(text).ok(), Some(number as u128), "{text}");
         assert_eq!(deserialize::<Option<u32>>(text).ok(), Some(Some(number as u32)), "{text}");
     }
     for text in ["3.5", "1e-1", "1e300", "\"3.0\""] {
         assert!(deserialize::<i64>(text).is_err(), "{text}");
         assert!(deserialize::<u64>(text).is_err(), "{text}");
+        assert!(deserialize::<i128>(text).is_err(), "{text}");
     }
+    assert!(deserialize::<u128>("-1.0").is_err());
     assert!(deserialize::<u8>("256.0").is_err() && deserialize::<u64>("-1.0").is_err());
     let page = deserialize::<Page>(r#"{"size":1.0,"offset":0.0,"ratio":2.0}"#);
     assert_eq!(page, Ok(Page { size: 1, rest: Rest { offset: 0, ratio: 2.0 } }));
@@ -238,6 +242,75 @@ fn a_key_is_a_number_only_as_json_spells_one() {
     assert!(deserialize::<BTreeMap<bool, u8>>(r#"{"\u0074rue":2}"#).is_err());
     let error = deserialize::<BTreeMap<bool, u8>>(r#"{"ƌ":2}"#).expect_err("no boolean");
     assert!(error.to_string().contains('ƌ'), "{error}");
+}
+
+#[test]
+fn an_empty_array_is_as_deep_as_an_empty_object() {
+    /// A list, or an object without members at the end of all lists.
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Chain {
+        #[serde(default)]
+        next: Option<alloc::boxed::Box<Self>>,
+    }
+    let chain =
+        |inner: &str, depth| [&r#"{"next":"#.repeat(depth), inner, &"}".repeat(depth)].concat();
+    for (depth, fits) in [(0, true), (1, true), (126, true), (127, false), (128, false)] {
+        let [array, object] =
+            ["[ ]", "{ }"].map(|inner| deserialize::<Chain>(&chain(inner, depth)));
+        assert_eq!(array.is_ok(), fits, "{depth}");
+        assert_eq!(array.ok(), object.ok(), "{depth}");
+    }
+    // What follows is read.
+    assert_eq!(deserialize::<(Chain, u8)>("[[],7]"), Ok((Chain { next: None }, 7)));
+}
+
+#[test]
+fn a_lossy_reading_leaves_out_malformed_elements_and_what_was_left_out_of_them() {
+    use crate::jsonrpc::{RawJson, list};
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Tree {
+        name: u8,
+        #[serde(default, deserialize_with = "list")]
+        trees: Vec<Self>,
+        #[serde(default)]
+        others: Vec<u8>,
+    }
+    let tree = |name, trees| Tree { name, trees, others: Vec::new() };
+    let read = |text: &'static str| {
+        let read = RawJson::trusted(text).decode_lossy::<Tree>();
+        read.map(|(tree, omissions)| (tree, omissions.to_string()))
+    };
+    let text = r#"{"name":1,"trees":[7 , {"name":2,"trees":[[],{"name":3}, {"name":"x"}]},{"trees":[null]}]}"#;
+    assert!(deserialize::<Tree>(text).is_err());
+    let (value, omissions) = read(text).expect("a tree");
+    assert_eq!(value, tree(1, [tree(2, [tree(3, Vec::new())].into())].into()));
+    assert_eq!(
+        omissions,
+        "`/trees/0`: invalid type: integer `7`, expected struct Tree; \
+         `/trees/1/trees/0`: missing field `name`; \
+         `/trees/1/trees/2`: invalid type: string \"x\", expected u8; \
+         `/trees/2`: missing field `name`"
+    );
+    // Other lists, and what is outside of lists, are read as ever.
+    assert_eq!(read(r#"{"name":1,"others":[300]}"#).ok(), None);
+    assert_eq!(read(r#"{"name":300}"#).ok(), None);
+    assert_eq!(read(r#"{"name":1,"trees":{}}"#).ok(), None);
+    let (value, omissions) =
+        read(r#"{"name":1,"trees":[{"name":2,"others":[300]}]}"#).expect("a tree");
+    assert_eq!(value, tree(1, Vec::new()));
+    assert!(omissions.starts_with("`/trees/0`: "), "{omissions}");
+    assert_eq!(read(r#"{"name":1,"trees":[ ]}"#), Ok((tree(1, Vec::new()), String::new())));
+
+    // Any number is counted, a few are kept.
+    let many = alloc::format!(r#"{{"name":1,"trees":[{}{{"name":2}}]}}"#, "[],".repeat(10_000));
+    let (value, omissions) = RawJson::trusted(&many).decode_lossy::<Tree>().expect("a tree");
+    assert_eq!((value.trees.len(), omissions.count(), omissions.iter().count()), (1, 10_000, 16));
+    assert!(omissions.to_string().ends_with("; and 9984 more"), "{omissions}");
+    for end in 0..text.len() {
+        let _ = RawJson::trusted(&text[..end]).decode_lossy::<Tree>();
+        let _ = RawJson::trusted(&[r#"{"trees":["#, &text[end..]].concat()).decode_lossy::<Tree>();
+    }
 }
 
 #[test]
