@@ -6,6 +6,8 @@ use mcp_sansio::jsonrpc::{
     Frame, Malformed, Message, ParseLimits, RawJson, Reason, RequestId, parse, write_string,
 };
 
+use super::spellings::{tokens, usual_spelling};
+
 /// Compares [`parse`] with parsing the same bytes to a tree.
 ///
 /// These differences are intended: numbers too large for an `f64` are accepted as JSON here, a
@@ -56,56 +58,9 @@ fn tree(bytes: &[u8]) -> serde_json::Result<Value> {
 
 /// Writes the whole numbers of 64 bits in a JSON text without fraction and exponent, except for a
 /// negative zero.
-pub(super) fn with_whole_numbers(text: &str) -> String {
-    let (mut out, mut rest) = (String::new(), text);
-    while let Some(first) = rest.chars().next() {
-        let end = match first {
-            '"' => {
-                let mut escaped = false;
-                let end = rest[1..].find(|it| {
-                    let closes = it == '"' && !escaped;
-                    escaped = it == '\\' && !escaped;
-                    closes
-                });
-                end.expect("valid JSON") + 2
-            }
-            '-' | '0'..='9' => {
-                let goes_on = |it: char| it.is_ascii_digit() || "+-.eE".contains(it);
-                rest.find(|it| !goes_on(it)).unwrap_or(rest.len())
-            }
-            other => other.len_utf8(),
-        };
-        let (token, after) = rest.split_at(end);
-        let number = if first == '"' { None } else { whole_number(token) };
-        out.push_str(number.as_deref().unwrap_or(token));
-        rest = after;
-    }
-    out
-}
-
-/// Moves the decimal point of a number with a fraction or an exponent.
-fn whole_number(token: &str) -> Option<String> {
-    let (mantissa, exponent) = match token.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent),
-        None => (token, "0"),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{whole}{fraction}");
-    if !token.contains(['.', 'e', 'E']) || !digits.contains(|it: char| it.is_ascii_digit()) {
-        return None;
-    }
-    let significant = digits.trim_end_matches('0');
-    if significant.is_empty() {
-        return Some("0".into());
-    }
-    if significant == "-" {
-        return None;
-    }
-    let zeros = (digits.len() - significant.len()) as i64;
-    let places = i64::from(exponent.parse::<i32>().ok()?) - fraction.len() as i64 + zeros;
-    let places = usize::try_from(places).ok().filter(|places| *places < 20)?;
-    let number: i128 = format!("{significant}{}", "0".repeat(places)).parse().ok()?;
-    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number).then(|| number.to_string())
+fn with_whole_numbers(text: &str) -> String {
+    let usual = |token: &str| usual_spelling(token).unwrap_or_else(|| token.into());
+    tokens(text).map(usual).collect()
 }
 
 fn check_element(element: Result<Message<'_>, Malformed>, tree: &Value) {

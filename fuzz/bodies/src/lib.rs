@@ -15,6 +15,7 @@ mod lines;
 mod messages;
 mod operation;
 mod peer;
+mod spellings;
 mod split;
 mod sse;
 mod values;

@@ -9,11 +9,12 @@ use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::protocol::*;
 
-use super::values::same_as_serde_json;
+use super::spellings::{Spellings, WholeNumbers};
+use super::values::{Reading, same_as_serde_json};
 
 /// Reads a JSON text as every type of the protocol, and writes the values at every revision.
 ///
-/// `serde_json` reads the same values, or also refuses them. Written values can be read back, and
+/// `serde_json` reads the same values from the usual spelling of the text, or also refuses them. Written values can be read back, and
 /// are then written identically. At the latest revision each written member has its original value,
 /// or is one that is always written. Declared capabilities never grow by writing and reading.
 pub fn messages(bytes: &[u8]) {
@@ -26,7 +27,8 @@ pub fn messages(bytes: &[u8]) {
     if serde_json::from_str(&tree.to_string()).ok().as_ref() != Some(&tree) {
         return;
     }
-    let text = Text { written: text, json: &json, tree: &tree };
+    let spellings = Spellings::new(text, WholeNumbers::Some);
+    let text = Text { spellings, json: &json, tree: &tree };
     identity(&text);
     contents(&text);
     offers(&text);
@@ -39,7 +41,7 @@ pub fn messages(bytes: &[u8]) {
 }
 
 struct Text<'a> {
-    written: &'a str,
+    spellings: Spellings,
     json: &'a RawJson<'a>,
     tree: &'a Value,
 }
@@ -47,7 +49,7 @@ struct Text<'a> {
 /// Checks each of the named types.
 macro_rules! judge {
     ($text:ident: $($ty:ty),+ $(,)?) => { $(
-        same_as_serde_json::<$ty>($text.json, $text.written);
+        same_as_serde_json::<$ty>($text.json, &$text.spellings, Reading::Buffered);
         if let Ok(value) = $text.json.decode::<$ty>() {
             for revision in Revision::ALL {
                 // Some revisions cannot express some values.
