@@ -8,6 +8,9 @@ mod pair;
 #[path = "../recording/played.rs"]
 mod played;
 mod schema_checker;
+#[path = "../schema/spec.rs"]
+#[allow(dead_code, reason = "these tests generate messages and validate none")]
+mod spec;
 mod wire;
 
 mod backpressure;
@@ -34,6 +37,7 @@ mod repeats;
 mod subscriptions;
 mod tasks;
 mod timeouts;
+mod tolerance;
 mod validation;
 mod versions;
 mod withdrawing;

@@ -133,6 +133,12 @@ impl<M: Machine> Wire<M> {
         value
     }
 
+    /// Takes all lines and events.
+    pub(crate) fn take_all(&mut self) -> (Vec<String>, Vec<Event<'static>>) {
+        self.pull();
+        (self.lines.drain(..).collect(), self.events.drain(..).collect())
+    }
+
     /// Asserts that the machine sends nothing.
     #[track_caller]
     pub(crate) fn expect_nothing(&mut self) {
