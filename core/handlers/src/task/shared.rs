@@ -434,7 +434,7 @@ impl TaskTable {
         let Some(entry) = self.entries.get_mut(task).filter(|entry| !entry.is_over()) else {
             return;
         };
-        let (request, before) = (entry.request.handle, entry.bytes());
+        let request = entry.request.handle;
         match message {
             TaskMessage::Cancel => {
                 self.forget_message(task);
