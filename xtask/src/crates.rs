@@ -32,25 +32,28 @@ pub(crate) struct Dependency {
     pub(crate) features: Vec<String>,
 }
 
+/// A target of a crate, which `cargo test` builds or reads.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) package: String,
+    pub(crate) name: String,
+    /// `lib`, `proc-macro`, `bin`, `test`, `example`, `bench` or `custom-build`.
+    pub(crate) kind: String,
+    /// The file of its root module, relative to the workspace root.
+    pub(crate) source: PathBuf,
+    /// Whether its tests are built.
+    pub(crate) tested: bool,
+    /// Whether the examples of its documentation are built.
+    pub(crate) doctested: bool,
+}
+
 /// Returns all crates of the workspace, ordered by folder.
 pub(crate) fn all() -> Result<Vec<Crate>, Failure> {
     let root = files::root();
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let output = Command::new(cargo)
-        .args(["metadata", "--no-deps", "--format-version=1"])
-        .current_dir(&root)
-        .output()?;
-    if !output.status.success() {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        return Err(Failure::Unable(format!("cargo metadata failed: {errors}")));
-    }
-    let unreadable = |what: &str| Failure::Unable(format!("cargo metadata without {what}"));
-    let metadata: Value =
-        serde_json::from_slice(&output.stdout).map_err(|_| unreadable("valid JSON"))?;
-    let packages = metadata["packages"].as_array().ok_or_else(|| unreadable("packages"))?;
     let mut crates = Vec::new();
-    for package in packages {
-        crates.push(read(package, &root).ok_or_else(|| unreadable("a package's name or path"))?);
+    for package in packages(&root)? {
+        let read = read(&package, &root);
+        crates.push(read.ok_or_else(|| unreadable("a package's name or path"))?);
     }
     let names: Vec<String> = crates.iter().map(|it| it.name.clone()).collect();
     for one in &mut crates {
@@ -58,6 +61,51 @@ pub(crate) fn all() -> Result<Vec<Crate>, Failure> {
     }
     crates.sort_by(|one, other| one.folder.cmp(&other.folder));
     Ok(crates)
+}
+
+/// Returns the targets of all crates of the workspace.
+pub(crate) fn targets() -> Result<Vec<Target>, Failure> {
+    let root = files::root();
+    let mut all = Vec::new();
+    for package in packages(&root)? {
+        let targets = package["targets"].as_array().ok_or_else(|| unreadable("targets"))?;
+        for target in targets {
+            let target = target_of(&package, target, &root);
+            all.push(target.ok_or_else(|| unreadable("a target's name or path"))?);
+        }
+    }
+    Ok(all)
+}
+
+fn packages(root: &Path) -> Result<Vec<Value>, Failure> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version=1"])
+        .current_dir(root)
+        .output()?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(Failure::Unable(format!("cargo metadata failed: {errors}")));
+    }
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).map_err(|_| unreadable("valid JSON"))?;
+    metadata["packages"].as_array().cloned().ok_or_else(|| unreadable("packages"))
+}
+
+fn unreadable(what: &str) -> Failure {
+    Failure::Unable(format!("cargo metadata without {what}"))
+}
+
+fn target_of(package: &Value, target: &Value, root: &Path) -> Option<Target> {
+    let source = Path::new(target["src_path"].as_str()?);
+    Some(Target {
+        package: package["name"].as_str()?.to_owned(),
+        name: target["name"].as_str()?.to_owned(),
+        kind: target["kind"][0].as_str()?.to_owned(),
+        source: source.strip_prefix(root).ok()?.to_path_buf(),
+        tested: target["test"].as_bool()?,
+        doctested: target["doctest"].as_bool()?,
+    })
 }
 
 fn read(package: &Value, root: &Path) -> Option<Crate> {

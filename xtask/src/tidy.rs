@@ -3,6 +3,7 @@
 mod exhaustive;
 mod markdown;
 mod samples;
+mod targets;
 mod test_names;
 
 use std::collections::BTreeSet;
@@ -71,6 +72,9 @@ pub(crate) fn run() -> Result<(), Failure> {
             ));
         }
     }
+    let found = crate::crates::targets()?;
+    let read = |path: &Path| std::fs::read_to_string(root.join(path)).ok();
+    targets::check(&found, &files::with_extension(&root, "rs")?, read, &mut findings.errors);
     let api = root.join(crate::api::FOLDER);
     let apis = files::with_extension(&api, "txt")?.into_iter();
     let apis = apis.map(|path| std::fs::read_to_string(api.join(path)));

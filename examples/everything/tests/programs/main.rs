@@ -9,6 +9,7 @@ mod fixtures;
 mod handshakes;
 mod http;
 mod http_server_process;
+mod in_the_kit;
 mod misbehaviour;
 mod process;
 mod recordings;

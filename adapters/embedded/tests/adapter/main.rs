@@ -1,0 +1,4 @@
+//! The tests of this crate that use its public API, in one program: most of what they link is the same.
+
+mod drivers;
+mod names;

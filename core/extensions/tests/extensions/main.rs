@@ -1,0 +1,4 @@
+//! The extensions over connections in one process.
+
+mod apps;
+mod skills;
