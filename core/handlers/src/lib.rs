@@ -182,6 +182,7 @@ mod completions;
 mod connection_options;
 mod connections;
 mod context;
+#[cfg(feature = "client")]
 mod decoding;
 mod dispatch;
 mod elicitation_ids;
