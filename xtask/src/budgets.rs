@@ -19,6 +19,12 @@ const TOLERANCE: u64 = 5;
 /// Distance below a budget from which on it should be lowered, in per cent.
 const SLACK: u64 = 8;
 
+/// What follows the name of a scenario that was counted with all features on and none of them used.
+const UNUSED: &str = ", all features on";
+/// How much more features that are on and not used should cost at most, in per cent of the
+/// instructions.
+const UNUSED_GOAL: u64 = 2;
+
 const HEAD: &str = "\
 # Budgets for the cost of one operation. `cargo run -p xtask -- budgets` compares; `--write` updates.
 # Heap: bytes that an open object retains, including the machines themselves.
@@ -49,15 +55,19 @@ fn check() -> Result<(), Failure> {
     let budgets = read(&std::fs::read_to_string(path)?)
         .ok_or_else(|| Failure::Unable(format!("{FILE} is not a table of budgets")))?;
     let costs = measure()?;
-    let findings = compare(&budgets, &costs);
+    let mut findings = compare(&budgets, &costs);
+    if !findings.hints.is_empty() {
+        let remedy = "`cargo run -p xtask -- budgets --write` lowers them";
+        findings.hints.push(remedy.to_owned());
+    }
+    let unused = costs_of_unused_features(&costs);
+    findings.faults.extend(unused.faults);
+    findings.hints.extend(unused.hints);
     for cost in &costs {
         println!("{}", line(cost, budgets.iter().find(|budget| budget.name == cost.name)));
     }
     for hint in &findings.hints {
         println!("hint: {hint}");
-    }
-    if !findings.hints.is_empty() {
-        println!("hint: `cargo run -p xtask -- budgets --write` lowers them");
     }
     for fault in &findings.faults {
         println!("error: {fault}");
@@ -87,6 +97,9 @@ fn write() -> Result<(), Failure> {
 /// Counts all scenarios.
 fn measure() -> Result<Vec<Cost>, Failure> {
     let mut counts = counter::count("budgets", &[], &[])?;
+    let mut unused = counter::count("budgets", &["unused"], &[])?;
+    unused.iter_mut().filter_map(|count| count.fields.first_mut()).for_each(|it| *it += UNUSED);
+    counts.extend(unused);
     counts.extend(counter::count("budgets", &["telemetry"], &[])?);
     let costs: Option<Vec<Cost>> = counts.iter().map(cost).collect();
     costs.ok_or_else(|| Failure::Unable("cannot parse the output of `budgets`".into()))
@@ -174,6 +187,30 @@ impl Findings {
     }
 }
 
+/// Compares the scenarios that were counted with all features on with those without. An allocation
+/// is a fault.
+fn costs_of_unused_features(costs: &[Cost]) -> Findings {
+    let mut findings = Findings::default();
+    for on in costs {
+        let Some(name) = on.name.strip_suffix(UNUSED) else { continue };
+        let Some(off) = costs.iter().find(|cost| cost.name == name) else { continue };
+        if on.allocations > off.allocations {
+            let [with, without] = [on, off].map(|it| hundredths(it.allocations));
+            findings.faults.push(format!(
+                "{name}: with features that are not used, {with} allocations in place of {without}"
+            ));
+        }
+        if on.instructions * 100 > off.instructions * (100 + UNUSED_GOAL) {
+            let more = percentage(on.instructions, off.instructions);
+            findings.hints.push(format!(
+                "{name}: features that are not used cost {more:+.1} % instructions; the goal is \
+                 {UNUSED_GOAL} %"
+            ));
+        }
+    }
+    findings
+}
+
 type Shown = fn(u64) -> String;
 
 /// Returns the excess of `cost` over `budget`, in per cent.
@@ -205,7 +242,9 @@ fn table(costs: &[Cost]) -> String {
         let heap = cost.heap.map(thousands).unwrap_or_default();
         vec![cost.name.clone(), thousands(cost.instructions), hundredths(cost.allocations), heap]
     };
-    let rows: Vec<Vec<String>> = costs.iter().map(row).collect();
+    // The others differ by less than the tolerance.
+    let shown = costs.iter().filter(|cost| !cost.name.ends_with(UNUSED));
+    let rows: Vec<Vec<String>> = shown.map(row).collect();
     document::table(&head, &rows, 1)
 }
 
@@ -242,6 +281,19 @@ mod tests {
         let budget = cost("a", 1000, 200, None);
         assert_eq!(found(&budget, &cost("a", 921, 200, None)), (0, 0));
         assert_eq!(found(&budget, &cost("a", 919, 199, None)), (0, 2));
+    }
+
+    #[test]
+    fn a_feature_that_is_on_and_not_used_costs_nothing() {
+        let found = |instructions, allocations| {
+            let on = cost(&format!("a{UNUSED}"), instructions, allocations, None);
+            let found = costs_of_unused_features(&[cost("a", 1000, 100, None), on]);
+            (found.faults.len(), found.hints.len())
+        };
+        assert_eq!(found(1020, 100), (0, 0));
+        assert_eq!(found(1021, 100), (0, 1));
+        assert_eq!(found(1000, 101), (1, 0));
+        assert_eq!(found(900, 50), (0, 0));
     }
 
     #[test]

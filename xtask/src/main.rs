@@ -41,7 +41,8 @@ cargo run -p xtask -- COMMAND
   budgets [--write]
       Counts instructions, allocations and bytes on the heap for the scenarios of
       benches/budgets.tsv. Fails if instructions or bytes exceed their budget by more than 5 %, a
-      tolerance for differences between compilers, or allocations at all. Needs valgrind.
+      tolerance for differences between compilers, or allocations at all. Each scenario is counted a
+      second time with all features on and none of them used. Needs valgrind.
       --write    writes the counts as the new budgets, there and in docs/guide/performance.md
   drawings [--check]
       Draws three pictures in docs/guide: overview.svg, inputs and outputs of a machine; crates.svg, the

@@ -165,7 +165,7 @@ impl Subject<'_> {
                 let read = members.iter().filter(|(name, _)| !VERBATIM.contains(&name.as_str()));
                 for (name, value) in read {
                     let known = listed.iter().rfind(|(key, _)| *key == name).map(|(_, it)| *it);
-                    let described = known.or(others.filter(|others| others.is_object()));
+                    let described = known.or_else(|| others.filter(|others| others.is_object()));
                     if let Some(schema) = described {
                         let name = name.replace('~', "~0").replace('/', "~1");
                         self.places(value, schema, format!("{pointer}/{name}"), found);

@@ -56,8 +56,8 @@ pub(super) enum Receiving {
     Head,
     /// A JSON body.
     Json(Vec<u8>),
-    /// The body of a refusal.
-    ErrorBody(ErrorResponse),
+    /// The body of a refusal. In a box, because few exchanges have one.
+    ErrorBody(Box<ErrorResponse>),
     /// A stream of events.
     Events(Box<SseDecoder<'static>>),
     /// The rest of the response is ignored.

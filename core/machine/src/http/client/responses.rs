@@ -1,5 +1,6 @@
 //! Decides on the head of a response.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -148,7 +149,7 @@ impl Client {
             let retry_after = head.retry_after.and_then(seconds);
             let (body, overlong) = (Vec::new(), false);
             let refusal = ErrorResponse { status, retry_after, unauthorized, body, overlong };
-            exchange.receiving = Receiving::ErrorBody(refusal);
+            exchange.receiving = Receiving::ErrorBody(Box::new(refusal));
         }
     }
 

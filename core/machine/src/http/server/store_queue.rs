@@ -1,5 +1,6 @@
 //! The actions that wait for the store: a queue for each caller, and turns between them.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 
@@ -23,12 +24,13 @@ pub(super) enum Account {
 #[derive(Debug)]
 pub(super) struct StoreQueue {
     /// The extension of the lease, which comes first and needs no room.
-    heartbeat: Option<StoreAction>,
+    // In a box, like the end of the node: a server without other nodes has neither.
+    heartbeat: Option<Box<StoreAction>>,
     accounts: BTreeMap<Account, Queue>,
     /// The accounts with actions, in the order of their turns.
     turns: VecDeque<Account>,
     /// The end of the node, after everything else.
-    leave: Option<StoreAction>,
+    leave: Option<Box<StoreAction>>,
     /// The sums over all accounts.
     held: Held,
     /// The limits of all accounts, and of one caller.
@@ -103,8 +105,8 @@ impl StoreQueue {
     /// clients cannot fill with messages.
     pub(super) fn push(&mut self, account: Account, action: StoreAction) -> bool {
         match &action {
-            StoreAction::Heartbeat { .. } => self.heartbeat = Some(action),
-            StoreAction::Leave { .. } => self.leave = Some(action),
+            StoreAction::Heartbeat { .. } => self.heartbeat = Some(Box::new(action)),
+            StoreAction::Leave { .. } => self.leave = Some(Box::new(action)),
             StoreAction::Forget { .. } | StoreAction::RemoveSession { .. } => {
                 let own = self.accounts.get(&account).map_or(0, |it| it.actions.len());
                 if account != Account::Node && own >= self.caller_max.actions.saturating_mul(2)
@@ -137,9 +139,9 @@ impl StoreQueue {
 
     pub(super) fn pop(&mut self) -> Option<StoreAction> {
         if let Some(heartbeat) = self.heartbeat.take() {
-            return Some(heartbeat);
+            return Some(*heartbeat);
         }
-        let Some(account) = self.turns.pop_front() else { return self.leave.take() };
+        let Some(account) = self.turns.pop_front() else { return self.leave.take().map(|it| *it) };
         let queue = self.accounts.get_mut(&account)?;
         let action = queue.actions.pop_front()?;
         let bytes = length_of(&action);
