@@ -45,6 +45,25 @@ pub trait CompiledSchema: Debug + Send + Sync {
     // MCP 2026-07-28 basic/index#composition-keyword-resource-use [JSCH-008]
     fn validate(&self, value: &RawJson<'_>) -> Result<(), String>;
 
+    /// Validates the arguments of a call of a tool with this input schema, `schema`. They are also
+    /// valid if they are so without their `null` members, except arguments that the schema requires:
+    /// a model that writes every member of a schema writes `null` for those that it leaves out.
+    ///
+    /// # Errors
+    ///
+    /// As [`validate`](Self::validate).
+    // A provided method: a program without a validator does not contain it.
+    fn validate_arguments(&self, arguments: &RawJson<'_>, schema: &Json) -> Result<(), String> {
+        self.validate(arguments).or_else(|reason| {
+            let nulls = arguments.as_str().contains("null");
+            if nulls && self.validate(&without_null_members(arguments, schema)).is_ok() {
+                Ok(())
+            } else {
+                Err(reason)
+            }
+        })
+    }
+
     /// Returns a copy: `Box::new(self.clone())`.
     fn clone_boxed(&self) -> Box<dyn CompiledSchema>;
 }
@@ -98,12 +117,9 @@ impl ToolItem {
         revision: Revision,
     ) -> Result<(), Invalid> {
         let Some(schema) = &self.schemas.input else { return Ok(()) };
-        let Err(reason) = schema.validate(arguments) else { return Ok(()) };
-        // A model that writes every member of a schema writes `null` for those that it leaves out.
-        let nulls = arguments.as_str().contains("null");
-        if nulls && schema.validate(&self.without_null_members(arguments)).is_ok() {
+        let Err(reason) = schema.validate_arguments(arguments, &self.tool.input_schema) else {
             return Ok(());
-        }
+        };
         let text = format!(
             "The arguments do not match the schema of the tool {}: {reason}",
             self.tool.name
@@ -116,18 +132,18 @@ impl ToolItem {
             Invalid::Tool(text)
         })
     }
+}
 
-    /// Returns a copy of `arguments` without the members that are `null`, at every depth. Arguments
-    /// that the schema requires are kept: there, `null` is a value.
-    fn without_null_members(&self, arguments: &RawJson<'_>) -> RawJson<'static> {
-        let schema = self.tool.input_schema.as_raw();
-        let required = schema.get("required");
-        let required: Vec<Cow<'_, str>> =
-            required.as_ref().and_then(|names| names.decode().ok()).unwrap_or_default();
-        let mut text = String::with_capacity(arguments.as_str().len());
-        copy_present(arguments, &required, ParseLimits::DEPTH_MAX, &mut text);
-        RawJson::trusted_string(text)
-    }
+/// Returns a copy of `arguments` without the members that are `null`, at every depth. Arguments that
+/// the schema requires are kept: there, `null` is a value.
+fn without_null_members(arguments: &RawJson<'_>, schema: &Json) -> RawJson<'static> {
+    let schema = schema.as_raw();
+    let required = schema.get("required");
+    let required: Vec<Cow<'_, str>> =
+        required.as_ref().and_then(|names| names.decode().ok()).unwrap_or_default();
+    let mut text = String::with_capacity(arguments.as_str().len());
+    copy_present(arguments, &required, ParseLimits::DEPTH_MAX, &mut text);
+    RawJson::trusted_string(text)
 }
 
 /// Writes a copy of `value` without the members of objects that are `null`, except those of the

@@ -169,7 +169,13 @@ fn a_result_is_fresh_for_its_ttl_after_its_receipt() {
     assert!(it.has(Method::ToolsList, "{}", 1499));
     assert!(!it.has(Method::ToolsList, "{}", 1500));
     assert!(it.cache.is_empty(), "a stale result takes no memory after its lookup");
-    // A result that never expires: the sum saturates.
+    // No result is fresh for more than a day.
+    const DAY: u64 = 24 * 60 * 60 * 1000;
+    it.fetch(Method::ToolsList, "{}", r#"{"ttlMs":18446744073709551615}"#, 500);
+    assert!(it.has(Method::ToolsList, "{}", 499 + DAY));
+    assert!(!it.has(Method::ToolsList, "{}", 500 + DAY));
+    // Without a bound, a result may never expire: the sum saturates.
+    let mut it = Bench::new(CacheOptions::DEFAULT.ttl_max(Duration::MAX));
     it.fetch(Method::ToolsList, "{}", r#"{"ttlMs":18446744073709551615}"#, 500);
     assert!(it.has(Method::ToolsList, "{}", 1 << 40));
 }
