@@ -218,7 +218,7 @@ fn without_failures_every_task_ends_as_its_handler_did() {
 #[allow(clippy::print_stdout, reason = "the figures of a long run")]
 fn any_schedule_of_failures_ends_each_task_once() {
     // Rule: [TASK-009] [TASK-035] [TASK-041].
-    let count = setting("MCP_SIM_SCHEDULES", 100);
+    let count = setting("MCP_SIM_SCHEDULES", 40);
     let first = setting("MCP_SIM_FIRST", 0);
     for faults in [Faults::Nodes, Faults::All] {
         let sum = run_all(first, count / 2, faults);
