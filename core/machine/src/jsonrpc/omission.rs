@@ -132,7 +132,7 @@ impl Omitted {
     }
 }
 
-/// Returns the text as it is displayed and kept.
+/// Escapes a text, and cuts it at [`Omission::LENGTH_MAX`] bytes.
 fn printable(text: &str) -> String {
     let mut shown = Printable::new(cut(text)).to_string();
     shown.truncate(cut(&shown).len());
