@@ -470,7 +470,7 @@ impl Store {
 }
 
 /// How long a stream is kept after its last event.
-const RETENTION: Duration = Duration::from_secs(65 * 60);
+pub(crate) const RETENTION: Duration = Duration::from_secs(65 * 60);
 
 /// Latencies of the store and between nodes.
 pub(crate) const LATENCY: Duration = Duration::from_millis(1);
