@@ -1,26 +1,12 @@
 //! How the cost of a message grows with the number of other objects.
 
-mod plot;
-
-use std::fmt::Write as _;
-
-use crate::counter::{Count, versions};
+use crate::Failure;
+use crate::counter::{self, Count};
 use crate::document::{self, thousands};
-use crate::{Failure, counter, files};
 
-/// The counts.
-const FILE: &str = "docs/guide/performance/growth.tsv";
-/// The plot of the counts.
-const PICTURE: &str = "docs/guide/performance/growth.svg";
 /// The page that shows the counts.
 const DOCUMENT: &str = "docs/guide/performance.md";
 const MARK: &str = "growth";
-
-const HEAD: &str = "\
-# Instructions of one piece of work while there is ever more of something else. Written by
-# `cargo run -p xtask -- growth --write`.
-";
-const COLUMNS: &str = "ever more\twork\texpected\tsize\tinstructions";
 
 /// The largest size of a check: it takes seconds, and growth with the size shows as a factor of a
 /// hundred.
@@ -58,13 +44,6 @@ impl Expected {
             _ => None,
         }
     }
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Flat => "flat",
-            Self::Linear => "linear",
-        }
-    }
 }
 
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
@@ -73,23 +52,12 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
             print!("{}", table(&measure(&[])?));
             Ok(())
         }
-        ["--write"] => {
-            let curves = measure(&[])?;
-            std::fs::create_dir_all(files::root().join(FILE).with_file_name(""))?;
-            std::fs::write(files::root().join(FILE), written(&curves))?;
-            draw(&curves)
-        }
-        ["--draw"] => draw(&committed()?),
+        ["--write"] => document::replace(DOCUMENT, MARK, &table(&measure(&[])?)),
         ["--check"] => check(&measure(&[CHECKED_SIZE])?),
         _ => Err(Failure::Unable(
-            "unknown arguments: `growth` takes --write, --draw, --check or nothing".into(),
+            "unknown arguments: `growth` takes --write, --check or nothing".into(),
         )),
     }
-}
-
-fn draw(curves: &[Curve]) -> Result<(), Failure> {
-    std::fs::write(files::root().join(PICTURE), plot::svg(curves))?;
-    document::replace(DOCUMENT, MARK, &table(curves))
 }
 
 fn check(curves: &[Curve]) -> Result<(), Failure> {
@@ -140,37 +108,6 @@ fn curves(points: Vec<Point<'_>>) -> Vec<Curve> {
     curves
 }
 
-fn committed() -> Result<Vec<Curve>, Failure> {
-    let text = std::fs::read_to_string(files::root().join(FILE))?;
-    read(&text).ok_or_else(|| Failure::Unable(format!("{FILE} is not a table of growth")))
-}
-
-fn read(text: &str) -> Option<Vec<Curve>> {
-    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
-    if lines.next() != Some(COLUMNS) {
-        return None;
-    }
-    let point = |line| {
-        let fields: Vec<&str> = str::split(line, '\t').collect();
-        let [around, work, expected, size, instructions] = fields[..] else { return None };
-        let point = (size.parse().ok()?, instructions.parse().ok()?);
-        Some(([around, work], Expected::parse(expected)?, point))
-    };
-    let points: Option<Vec<Point<'_>>> = lines.map(point).collect();
-    points.map(curves)
-}
-
-fn written(curves: &[Curve]) -> String {
-    let mut text = format!("{HEAD}# Counted with {}.\n{COLUMNS}\n", versions());
-    for Curve { around, work, expected, points } in curves {
-        for (size, instructions) in points {
-            let expected = expected.as_str();
-            let _ = writeln!(text, "{around}\t{work}\t{expected}\t{size}\t{instructions}");
-        }
-    }
-    text
-}
-
 /// Formats the counts as Markdown.
 fn table(curves: &[Curve]) -> String {
     let sizes = curves.iter().flat_map(|curve| curve.points.iter().map(|(size, _)| *size));
@@ -215,27 +152,9 @@ mod tests {
     }
 
     #[test]
-    fn a_written_table_is_read_back() {
-        let curves = [curve(Expected::Flat, &[1, 2, 3]), curve(Expected::Linear, &[1, 10])];
-        let renamed = Curve { work: "a cat".into(), ..curves[1].clone() };
-        let curves = [curves[0].clone(), renamed];
-        assert_eq!(read(&written(&curves)).unwrap(), curves);
-    }
-
-    #[test]
     fn unexpected_growth_is_found() {
         assert!(check(&[curve(Expected::Flat, &[100, 200, 250, 299])]).is_ok());
         assert!(check(&[curve(Expected::Flat, &[100, 200, 250, 301])]).is_err());
         assert!(check(&[curve(Expected::Linear, &[1, 10, 100, 1000])]).is_ok());
-    }
-
-    #[test]
-    fn the_picture_and_the_documentation_show_the_counts() {
-        let text = |path: &str| std::fs::read_to_string(files::root().join(path)).unwrap();
-        let (curves, document) = (committed().unwrap(), text(DOCUMENT));
-        let remedy = "`cargo run -p xtask -- growth --draw` draws them";
-        assert!(text(PICTURE) == plot::svg(&curves), "{remedy}");
-        let printed = document::replaced(&document, MARK, &table(&curves)).unwrap();
-        assert!(document == printed, "{remedy}");
     }
 }

@@ -1,10 +1,7 @@
-//! The layers under `core/`: which modules may name which others.
+//! The layers under `core/`: which modules and crates may name which others.
 //!
-//! The compiler enforces the boundaries of crates. This check enforces those inside the machine
-//! crate, and the dependencies between crates.
-
-mod http_words;
-mod references;
+//! The compiler enforces the boundaries of crates. This check enforces those inside the machine crate, such
+//! as that `peer` does not know `http`, and what a manifest could break.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +10,7 @@ use crate::crates::{self, Crate};
 use crate::source::Source;
 use crate::{Failure, files};
 
-/// The file with the layers and the exceptions.
+/// The file with the layers.
 const TABLE: &str = "xtask/src/layers.rs";
 
 /// The machine crate, whose modules are the layers.
@@ -45,23 +42,10 @@ pub(crate) const LAYERS: &[&[Module]] = &[
 pub(crate) const FOUNDATION: [&str; 8] =
     ["backoff", "caller", "instant", "job", "panic_guard", "principal", "printable", "session_key"];
 
-/// Exceptions to the rules. The list should become shorter: an exception that is no longer needed
-/// is an error.
-const EXCEPTIONS: &[Exception] = &[
-    Exception {
-        files: &["jsonrpc/writer.rs", "protocol/wire.rs", "recording/recorded.rs"],
-        rule: Rule::NothingHidden,
-        reason: "provided methods of public traits, which only the types of this crate override",
-    },
-    Exception {
-        files: &["reply.rs"],
-        rule: Rule::NothingHidden,
-        reason: "made by handlers of this crate, not by applications",
-    },
-];
-
-/// The layer that must not depend on a transport.
-const WITHOUT_HTTP: &str = "peer";
+/// Files with public items that are left out of the documentation, in `core/*/src`: provided methods of
+/// traits that only the types of the crate override, and what only its own handlers make.
+const HIDING: [&str; 4] =
+    ["jsonrpc/writer.rs", "protocol/wire.rs", "recording/recorded.rs", "reply.rs"];
 
 /// A module of the machine crate.
 #[derive(Debug)]
@@ -71,48 +55,10 @@ pub(crate) struct Module {
     pub(crate) knows: &'static str,
 }
 
-/// Files that may break one rule.
-#[derive(Debug)]
-struct Exception {
-    /// Relative to the folder `src` of their crate.
-    files: &'static [&'static str],
-    rule: Rule,
-    /// The justification, and the condition for its removal.
-    #[expect(dead_code, reason = "documentation in the list")]
-    reason: &'static str,
-}
-
-/// The rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
-    /// A module only names modules below its own.
-    Below,
-    /// The layer without transports does not mention HTTP.
-    NoHttp,
-    /// Public items are not hidden from the documentation, where other crates could use them by
-    /// mistake.
-    NothingHidden,
-}
-
-/// A violation of a rule.
-#[derive(Debug, PartialEq, Eq)]
-struct Finding {
-    /// Relative to the workspace root.
-    file: PathBuf,
-    /// From 1.
-    line: usize,
-    rule: Rule,
-    text: String,
-}
-
-/// A source file of a crate under `core/`, other than test code.
-#[derive(Debug)]
+/// A source file of a crate, other than test code.
 struct File {
-    /// The folder `src` of its crate, relative to the workspace root.
-    folder: PathBuf,
-    /// Relative to that folder.
+    /// Relative to the folder `src` of its crate.
     path: PathBuf,
-    text: String,
     source: Source,
 }
 
@@ -125,19 +71,6 @@ impl File {
         names.pop_if(|name| matches!(name.as_str(), "mod" | "lib"));
         names
     }
-
-    fn finding(&self, line: usize, rule: Rule, text: String) -> Finding {
-        Finding { file: self.folder.join(&self.path), line, rule, text }
-    }
-}
-
-/// A reference from one module to another of its crate.
-#[derive(Debug)]
-struct Named<'a> {
-    file: &'a File,
-    line: usize,
-    from: String,
-    to: String,
 }
 
 pub(crate) fn run() -> Result<(), Failure> {
@@ -152,22 +85,34 @@ pub(crate) fn run() -> Result<(), Failure> {
     Err(Failure::Failed(format!("{} violations of the layers", errors.len())))
 }
 
-/// Returns all violations in the workspace that have no exception.
+/// Returns all violations in the workspace.
 fn errors() -> Result<Vec<String>, Failure> {
     let crates = crates::all()?;
     let mut errors = crate_errors(&crates);
-    let mut findings = Vec::new();
-    for one in crates.iter().filter(|it| it.folder.starts_with("core")) {
+    for one in crates.iter().filter(|it| it.published && it.folder.starts_with("core")) {
         let files = sources(one)?;
-        findings.extend(files.iter().flat_map(hidden));
+        for File { path, source } in &files {
+            let code = source.code();
+            let hides = code.windows(3).any(|it| it == ["doc", "(", "hidden"]);
+            if hides && !HIDING.iter().any(|it| path == Path::new(it)) {
+                errors.push(format!("{}: {} hides a public item", one.name, path.display()));
+            }
+            let is_no_std = || code.windows(3).any(|it| it == ["[", "no_std", "]"]);
+            if path == Path::new("lib.rs") && !is_no_std() {
+                errors.push(format!("{} is not `#![no_std]`", one.name));
+            }
+        }
         if one.name == MACHINE {
-            errors.extend(unplaced(&files));
-            findings.extend(upward(&files));
-            findings.extend(files.iter().flat_map(words_of_http));
+            let placed = LAYERS.iter().flat_map(|layer| layer.iter().map(|it| it.name));
+            let placed: BTreeSet<&str> = placed.chain(FOUNDATION).collect();
+            let found = files.iter().filter_map(|file| file.module().into_iter().next());
+            let found: BTreeSet<String> = found.collect();
+            if !found.iter().map(String::as_str).eq(placed.iter().copied()) {
+                errors.push(format!("the modules are {found:?}, those in {TABLE} are {placed:?}"));
+            }
+            errors.extend(upward(&files));
         }
     }
-    findings.dedup();
-    errors.extend(unexcused(&findings, EXCEPTIONS));
     Ok(errors)
 }
 
@@ -179,22 +124,19 @@ pub(crate) fn machine(crates: &[Crate]) -> Result<&Crate, Failure> {
 
 /// Returns which modules of a crate name which others, outside of tests.
 pub(crate) fn modules(one: &Crate) -> Result<BTreeSet<(String, String)>, Failure> {
-    let files = sources(one)?;
-    Ok(named(&files).into_iter().map(|it| (it.from, it.to)).collect())
+    Ok(named(&sources(one)?).into_iter().map(|(_, from, to)| (from, to)).collect())
 }
 
 /// Returns the source files of a crate, without those compiled only for tests.
 fn sources(one: &Crate) -> Result<Vec<File>, Failure> {
-    let folder = one.folder.join("src");
-    let within = files::root().join(&folder);
+    let within = files::root().join(&one.folder).join("src");
     let mut found = Vec::new();
     for path in files::with_extension(&within, "rs")? {
-        let text = std::fs::read_to_string(within.join(&path))?;
-        let source = Source::new(&text);
-        found.push(File { folder: folder.clone(), path, text, source });
+        let source = Source::new(&std::fs::read_to_string(within.join(&path))?);
+        found.push(File { path, source });
     }
-    let tests: Vec<PathBuf> =
-        found.iter().flat_map(|file| file.source.test_files(&file.path)).collect();
+    let tests = found.iter().flat_map(|file| file.source.test_files(&file.path));
+    let tests: Vec<PathBuf> = tests.collect();
     found.retain(|file| {
         let module = file.path.with_extension("");
         !tests.iter().any(|test| module.starts_with(test))
@@ -220,38 +162,17 @@ fn crate_errors(crates: &[Crate]) -> Vec<String> {
     errors
 }
 
-/// Returns errors for modules without a layer, and layers without a module.
-fn unplaced(files: &[File]) -> Vec<String> {
-    let there: BTreeSet<String> =
-        files.iter().filter_map(|file| file.module().into_iter().next()).collect();
-    let placed = LAYERS.iter().flat_map(|layer| layer.iter().map(|module| module.name));
-    let placed: BTreeSet<&str> = placed.chain(FOUNDATION).collect();
-    let mut errors = Vec::new();
-    for module in &there {
-        if !placed.contains(module.as_str()) {
-            errors.push(format!("`{module}` has no layer: give it one in {TABLE}"));
-        }
-    }
-    for module in placed {
-        if !there.contains(module) {
-            errors.push(format!("there is no module `{module}`: remove it from {TABLE}"));
-        }
-    }
-    errors
-}
-
-/// Returns references to modules that are not below the referring one.
-fn upward(files: &[File]) -> Vec<Finding> {
-    let found = named(files).into_iter().filter(|it| !is_below(&it.to, &it.from));
-    let finding = |it: Named<'_>| {
-        let text = format!(
-            "`{}` names `{}`, which is not below it: move what both need below both, or hand it \
-             down as a value",
-            it.from, it.to
-        );
-        it.file.finding(it.line, Rule::Below, text)
+/// Returns references to modules that are not below the one that names them.
+fn upward(files: &[File]) -> Vec<String> {
+    let found = named(files).into_iter().filter(|(_, from, to)| !is_below(to, from));
+    let error = |(file, from, to): (&File, String, String)| {
+        format!(
+            "{}: `{from}` names `{to}`, which is not below it: move what both need below both, or \
+             hand it down as a value",
+            file.path.display()
+        )
     };
-    found.map(finding).collect()
+    found.map(error).collect()
 }
 
 /// Returns whether `upper` may name `lower`.
@@ -260,82 +181,69 @@ pub(crate) fn is_below(lower: &str, upper: &str) -> bool {
         let from_top = LAYERS.iter().position(|layer| layer.iter().any(|it| it.name == name));
         from_top.map(|place| LAYERS.len() - place)
     };
-    // A module without a layer is reported separately.
     FOUNDATION.contains(&lower) || height(lower) < height(upper)
 }
 
-/// Returns references between the top-level modules of a crate.
-fn named(files: &[File]) -> Vec<Named<'_>> {
+/// Returns the references between the top-level modules of a crate: the file, its module, and the other.
+fn named(files: &[File]) -> Vec<(&File, String, String)> {
     let modules: BTreeSet<String> =
         files.iter().filter_map(|file| file.module().into_iter().next()).collect();
     let root = files.iter().find(|file| file.path == Path::new("lib.rs"));
-    let exports = root.map(|file| references::exports(&file.source)).unwrap_or_default();
-    let exports: BTreeMap<String, String> = exports.into_iter().collect();
+    let exports = root.map(|file| exports(&file.source.code())).unwrap_or_default();
     let mut found = Vec::new();
     for file in files {
         let path = file.module();
         let Some(from) = path.first() else { continue };
-        for reference in references::references(&file.source, &path) {
-            let Some(first) = reference.path.first() else { continue };
-            // An item of the root itself belongs to no layer.
-            let to = modules.get(first).or_else(|| exports.get(first));
-            if let Some(to) = to.filter(|to| *to != from) {
-                let (from, to) = (from.clone(), to.clone());
-                found.push(Named { file, line: reference.line, from, to });
+        let names = at_root(&file.source.code(), path.len());
+        let to = names.iter().filter_map(|name| modules.get(name).or_else(|| exports.get(name)));
+        let others: BTreeSet<&String> = to.filter(|to| *to != from).collect();
+        found.extend(others.into_iter().map(|to| (file, from.clone(), to.clone())));
+    }
+    found
+}
+
+/// Returns the names after `crate::`, and after as many `super::` as lead to the root from a module at this
+/// depth.
+fn at_root(code: &[&str], depth: usize) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for at in 0..code.len() {
+        let mut rest = &code[at..];
+        let mut supers = 0;
+        while let ["super", ":", ":", after @ ..] = rest {
+            (rest, supers) = (after, supers + 1);
+        }
+        if let ["crate", ":", ":", after @ ..] = rest {
+            (rest, supers) = (after, depth);
+        }
+        if supers != depth || depth == 0 {
+            continue;
+        }
+        let mut inside = 0;
+        for (place, token) in rest.iter().enumerate() {
+            match *token {
+                "{" => inside += 1,
+                "}" => inside -= 1,
+                name if place == 0 || inside == 1 && matches!(rest[place - 1], "{" | ",") => {
+                    found.insert(name.to_owned());
+                }
+                _ => {}
+            }
+            if inside == 0 {
+                break;
             }
         }
     }
     found
 }
 
-/// Returns the places where `peer` mentions HTTP.
-fn words_of_http(file: &File) -> Vec<Finding> {
-    if file.module().first().is_none_or(|module| module != WITHOUT_HTTP) {
-        return Vec::new();
-    }
-    let words = http_words::find(&file.source, &file.text);
-    let finding = |(line, word)| {
-        let text = format!(
-            "`{WITHOUT_HTTP}` mentions `{word}`: capabilities and failures of a transport are values \
-             that the binding brings"
-        );
-        file.finding(line, Rule::NoHttp, text)
-    };
-    words.into_iter().map(finding).collect()
-}
-
-/// Returns public items that the documentation hides.
-fn hidden(file: &File) -> Vec<Finding> {
-    let attributes = file.source.attributes.iter().filter(|it| it.text == "doc(hidden)");
-    let text = "a hidden item, which another crate could use as if it were public";
-    attributes.map(|it| file.finding(it.line, Rule::NothingHidden, text.to_owned())).collect()
-}
-
-/// Returns violations without an exception, and exceptions that are no longer needed.
-fn unexcused(findings: &[Finding], exceptions: &[Exception]) -> Vec<String> {
-    let excuses = |exception: &Exception, file: &str, finding: &Finding| {
-        exception.rule == finding.rule && finding.file.ends_with(Path::new("src").join(file))
-    };
-    let mut errors = Vec::new();
-    for finding in findings {
-        let excused =
-            exceptions.iter().any(|it| it.files.iter().any(|file| excuses(it, file, finding)));
-        if !excused {
-            let Finding { file, line, text, .. } = finding;
-            errors.push(format!("{}:{line}: {text}", file.display()));
-        }
-    }
-    for exception in exceptions {
-        for file in exception.files {
-            if !findings.iter().any(|finding| excuses(exception, file, finding)) {
-                let rule = exception.rule;
-                errors.push(format!(
-                    "{file} no longer violates {rule:?}: remove its exception in {TABLE}"
-                ));
-            }
-        }
-    }
-    errors
+/// Returns the names that `pub use` in the root file gives to items of modules, each with its module.
+fn exports(code: &[&str]) -> BTreeMap<String, String> {
+    let uses = code.split(|it| *it == ";").filter_map(|statement| {
+        let start = statement.windows(2).position(|it| it == ["pub", "use"])?;
+        let names = &statement[start + 2..];
+        Some(names.iter().map(|name| ((*name).to_owned(), names[0].to_owned())))
+    });
+    uses.flatten().filter(|(name, module)| name != module).collect()
 }
 
 #[cfg(test)]
@@ -347,32 +255,20 @@ mod tests {
         assert_eq!(errors().unwrap(), [""; 0]);
     }
 
-    /// Returns files of a fictitious crate with the modules of the real one.
-    fn files(texts: &[(&str, &str)]) -> Vec<File> {
-        let file = |&(path, text): &(&str, &str)| File {
-            folder: PathBuf::from("core/machine/src"),
-            path: PathBuf::from(path),
-            text: text.to_owned(),
-            source: Source::new(text),
-        };
+    /// Returns what files of a fictitious crate, with some of the modules of the real one, name upwards.
+    fn found(texts: &[(&str, &str)]) -> Vec<String> {
         let all = ["jsonrpc", "protocol", "catalog", "peer", "http", "instant"];
         let paths = all.map(|module| format!("{module}/mod.rs"));
-        paths
-            .iter()
-            .map(|path| (path.as_str(), ""))
-            .chain(texts.iter().copied())
-            .map(|it| file(&it))
-            .collect()
-    }
-
-    fn places(found: Vec<Finding>) -> Vec<String> {
-        let place = |it: &Finding| format!("{}:{}", it.file.display(), it.line);
-        found.iter().map(|it| format!("{} {:?}", place(it), it.rule)).collect()
+        let empty = paths.iter().map(|path| (path.as_str(), ""));
+        let file =
+            |(path, text): (&str, &str)| File { path: path.into(), source: Source::new(text) };
+        let files: Vec<File> = empty.chain(texts.iter().copied()).map(file).collect();
+        upward(&files).iter().map(|it| it.split(", which").next().unwrap().to_owned()).collect()
     }
 
     #[test]
     fn a_module_names_only_those_below_it() {
-        let found = upward(&files(&[
+        let found = found(&[
             ("peer/a.rs", "use crate::protocol::X;\nuse crate::{jsonrpc, http::{Y, Z}};\n"),
             ("peer/b/mod.rs", "use super::super::catalog::X;\nfn f() { super::super::http::g() }"),
             (
@@ -380,26 +276,23 @@ mod tests {
                 "use crate::peer::X;\n#[cfg(test)]\nmod tests { use crate::http::Y; }",
             ),
             ("jsonrpc/d.rs", "// crate::peer\nuse crate::instant::X;\nuse super::peer::Y;"),
-        ]));
-        assert_eq!(
-            places(found),
-            [
-                "core/machine/src/peer/a.rs:2 Below",
-                "core/machine/src/peer/a.rs:2 Below",
-                "core/machine/src/peer/b/mod.rs:2 Below",
-                "core/machine/src/protocol/c.rs:1 Below",
-            ]
-        );
+        ]);
+        let expected = [
+            "peer/a.rs: `peer` names `http`",
+            "peer/b/mod.rs: `peer` names `http`",
+            "protocol/c.rs: `protocol` names `peer`",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]
     fn a_name_at_the_root_is_of_the_module_that_it_comes_from() {
-        let found = upward(&files(&[
-            ("lib.rs", "pub use peer::Connection;\npub use instant::Text;\npub mod peer;"),
+        let found = found(&[
+            ("lib.rs", "pub use peer::{Connection, X};\npub use instant::Text;\npub mod peer;"),
             ("protocol/a.rs", "use crate::{Connection, Text};"),
             ("http/b.rs", "use crate::{Connection, Text};"),
-        ]));
-        assert_eq!(places(found), ["core/machine/src/protocol/a.rs:1 Below"]);
+        ]);
+        assert_eq!(found, ["protocol/a.rs: `protocol` names `peer`"]);
     }
 
     #[test]
@@ -407,43 +300,6 @@ mod tests {
         assert!(is_below("instant", "jsonrpc") && is_below("instant", "principal"));
         assert!(!is_below("framing", "seal") && !is_below("peer", "instant"));
         assert!(is_below("peer", "http") && !is_below("http", "peer") && !is_below("peer", "peer"));
-    }
-
-    #[test]
-    fn every_module_has_a_layer() {
-        let found = unplaced(&files(&[("novel.rs", "")]));
-        assert!(found.iter().any(|it| it.starts_with("`novel` has no layer")), "{found:?}");
-        assert!(found.iter().any(|it| it.starts_with("there is no module `seal`")), "{found:?}");
-        assert!(!found.iter().any(|it| it.contains("`peer`")), "{found:?}");
-    }
-
-    #[test]
-    fn the_peer_does_not_speak_of_http() {
-        let texts = [("peer/a.rs", "\nfn next_post() {}"), ("http/b.rs", "fn next_post() {}")];
-        let found = files(&texts).iter().flat_map(words_of_http).collect();
-        assert_eq!(places(found), ["core/machine/src/peer/a.rs:2 NoHttp"]);
-    }
-
-    #[test]
-    fn nothing_public_is_hidden() {
-        let found = files(&[("peer/a.rs", "/// A.\n#[doc(hidden)]\npub fn f() {}")]);
-        let found = found.iter().flat_map(hidden).collect();
-        assert_eq!(places(found), ["core/machine/src/peer/a.rs:2 NothingHidden"]);
-    }
-
-    #[test]
-    fn an_exception_excuses_one_rule_and_is_needed() {
-        let texts = [("peer/a.rs", "use crate::http::X;"), ("peer/b.rs", "use crate::http::X;")];
-        let found = upward(&files(&texts));
-        let exception = |files, rule| [Exception { files, rule, reason: "" }];
-        assert_eq!(unexcused(&found, &[]).len(), 2);
-        assert_eq!(unexcused(&found, &exception(&["peer/a.rs"], Rule::Below)).len(), 1);
-        assert_eq!(
-            unexcused(&found, &exception(&["peer/a.rs", "peer/b.rs"], Rule::Below)),
-            [""; 0]
-        );
-        assert_eq!(unexcused(&found, &exception(&["a.rs"], Rule::Below)).len(), 3);
-        assert_eq!(unexcused(&found, &exception(&["peer/a.rs"], Rule::NoHttp)).len(), 3);
     }
 
     #[test]

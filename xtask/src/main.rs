@@ -15,12 +15,10 @@ mod document;
 mod drawings;
 mod files;
 mod firmware;
-mod gate_table;
 mod growth;
 mod layers;
 mod ledger;
 mod no_std;
-mod prose;
 mod sizes;
 mod source;
 mod spec_facts;
@@ -52,22 +50,15 @@ cargo run -p xtask -- COMMAND
   firmware-size
       Builds examples/firmware and prints its use of flash and RAM, and its largest symbols. Fails
       if it exceeds the budget. The path of the image is printed last.
-  gate-table [--write | --check]
-      Prints docs/guide/gate-table.md, the messages that each side may send, from the table that the
-      machines use.
-      --write    writes the file
-      --check    fails if the file is not up to date
-  growth [--write | --draw | --check]
+  growth [--write | --check]
       Counts instructions of messages while the number of other objects grows, and prints a table.
       Takes minutes. Needs valgrind.
-      --write    also writes docs/guide/performance/growth.tsv, and draws
-      --draw     counts nothing, and draws from that file: docs/guide/performance/growth.svg, and the
-                 table in docs/guide/performance.md
+      --write    writes the table to docs/guide/performance.md
       --check    counts up to a size of 1,000, which takes seconds, and fails if a cost grows with a
                  size that it should not depend on
   layers
-      Checks the modules under core/: none names one in its own layer or above, `peer` does not
-      mention HTTP, no crate there depends on one outside, and no public item is hidden.
+      Checks that crates under core/ are `no_std`, depend on none outside, and hide no public item, and
+      that no module of the machine names one in its own layer or above.
   ledger [--area AREA] [--missing] [--check]
       Counts the rules in docs/rules that code and tests cite, and reports invalid citations; their
       form is described in CONTRIBUTING.md.
@@ -78,10 +69,6 @@ cargo run -p xtask -- COMMAND
   no-std [TARGET...]
       Builds the core for targets without a standard library, by default for all of these:
       thumbv7m-none-eabi thumbv6m-none-eabi riscv32imac-unknown-none-elf wasm32-unknown-unknown
-  prose [--check] [PATH...]
-      Lists phrases that the project avoids, in documentation, comments, messages and test names,
-      and how many lines in a thousand contain one. PATH: only files below these.
-      --check    fails, and lists the phrases, only if more than 3 lines in a thousand contain one
   sizes
       Builds a small server on each adapter, and the examples for WebAssembly and microcontrollers.
       Prints the table of docs/guide/adapters.md: the number of crates and the size of each.
@@ -90,9 +77,8 @@ cargo run -p xtask -- COMMAND
       DIRECTORY, whose layout docs/rules/README.md describes.
       --check    writes nothing, and fails if a file is not up to date
   tidy
-      Checks conventions that the compiler does not: length and names of files, reasons of `allow`,
-      ignored tests, Markdown, that the code shown in it equals that of the examples, and that public
-      types are non-exhaustive, except those listed in CONTRIBUTING.md.
+      Checks conventions that the compiler does not: length and names of files, ignored tests, tests
+      per package, Markdown, and that the code shown in it equals that of the examples.
   help
       Prints this.
 
@@ -140,12 +126,10 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
         ["budgets", rest @ ..] => budgets::run(rest),
         ["drawings", rest @ ..] => drawings::run(rest),
         ["firmware-size"] => firmware::size(),
-        ["gate-table", rest @ ..] => gate_table::run(rest),
         ["growth", rest @ ..] => growth::run(rest),
         ["layers"] => layers::run(),
         ["ledger", rest @ ..] => ledger::run(rest),
         ["no-std", rest @ ..] => no_std::run(rest),
-        ["prose", rest @ ..] => prose::run(rest),
         ["sizes"] => sizes::run(),
         ["spec-facts", rest @ ..] => spec_facts::run(rest),
         ["tidy"] => tidy::run(),

@@ -253,69 +253,15 @@ fn locate(step: &Step, crates: &[Crate]) -> Result<String, String> {
     let shown = path.display().to_string();
     let text = fs::read_to_string(files::root().join(path))
         .map_err(|_| format!("{}: file {shown} not found", step.title))?;
-    if has_function(&Source::new(&text), function) {
+    if Source::new(&text).has_function(function) {
         return Ok(shown);
     }
     Err(format!("{}: {shown} has no function `{function}`", step.title))
 }
 
-/// Returns whether the code has a function `name`, or `Type::name` in an `impl` of the type or its
-/// trait. Relies on formatted code, in which those begin and end at the starts of lines.
-fn has_function(source: &Source, function: &str) -> bool {
-    let code: String = source.code().iter().collect();
-    let (owner, name) = match function.split_once("::") {
-        Some((owner, name)) => (Some(owner), name),
-        None => (None, function),
-    };
-    // The text before the opening brace of the current block.
-    let mut head: Option<Vec<&str>> = None;
-    let mut complete = true;
-    for line in code.lines() {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let words: Vec<&str> =
-            line.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect();
-        if line.starts_with('}') {
-            head = None;
-        } else if line.starts_with(char::is_alphabetic)
-            && words.iter().any(|word| matches!(*word, "impl" | "trait"))
-            && !words.contains(&"fn")
-        {
-            (head, complete) = (Some(Vec::new()), false);
-        }
-        if let Some(head) = head.as_mut().filter(|_| !complete) {
-            head.extend(&words);
-            complete = line.contains('{');
-        }
-        let inside = match owner {
-            Some(owner) => head.as_ref().is_some_and(|head| head.contains(&owner)),
-            None => head.is_none() && !line.starts_with(' '),
-        };
-        if inside && words.windows(2).any(|pair| pair == ["fn", name]) {
-            return true;
-        }
-        if line.ends_with('}') && line.starts_with(char::is_alphabetic) {
-            head = None;
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_function_is_found_where_it_is_said_to_be() {
-        let text = "pub fn parse() {}\nimpl<T> Server<T>\nwhere\n    T: X,\n{\n    pub fn post(&self) \
-                    {}\n}\nimpl Drop for Other {\n    fn drop(&mut self) {}\n}\n// fn absent() {}\n";
-        let source = Source::new(text);
-        for there in ["parse", "Server::post", "Other::drop", "Drop::drop"] {
-            assert!(has_function(&source, there), "{there}");
-        }
-        for absent in ["post", "Server::parse", "Other::post", "absent", "Server::drop", "pars"] {
-            assert!(!has_function(&source, absent), "{absent}");
-        }
-    }
 
     #[test]
     fn arrows_join_adjacent_boxes_of_a_column() {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::rules::REVISIONS;
 use crate::files;
-use crate::source::{Comment, Item, Source};
+use crate::source::{Comment, Source};
 
 /// The most rules that one test, or one comment in a table of cases, may cite.
 ///
@@ -76,7 +76,6 @@ fn is_test_file(path: &Path, test_files: &[PathBuf]) -> bool {
 }
 
 fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
-    let scopes = TestScopes::new(source);
     let mut held = BTreeMap::<Place, BTreeSet<&str>>::new();
     let mut named = None;
     let mut rule = None;
@@ -101,7 +100,7 @@ fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
                 Mark::NoPage => named = None,
                 Mark::Rule => {
                     rule = rule.or(Some(comment));
-                    if !test || scopes.enclosing(comment).is_none() {
+                    if !test || enclosing(source, comment).is_none() {
                         found.errors.push(format!(
                             "{place}: `Rule:` outside of a test: move it to the `#[test]` that \
                              fails when the rule is broken (onto it or into its body), or into a \
@@ -112,7 +111,7 @@ fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
                 Mark::Id(id) => {
                     let kind = match rule {
                         Some(rule) if test => {
-                            if let Some(holder) = scopes.enclosing(rule) {
+                            if let Some(holder) = enclosing(source, rule) {
                                 held.entry(holder).or_default().insert(id);
                             }
                             Kind::Test
@@ -152,12 +151,6 @@ fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
     }
 }
 
-/// The items of a file that may cite rules as tests.
-struct TestScopes {
-    functions: Vec<Item>,
-    tables: Vec<Item>,
-}
-
 /// A test function, or one comment in a table.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
@@ -165,23 +158,14 @@ struct Place {
     what: String,
 }
 
-impl TestScopes {
-    fn new(source: &Source) -> Self {
-        let functions = source.test_functions();
-        let tables = source.tables(&functions);
-        Self { functions, tables }
+/// Returns the test, or the comment in a table, that `comment` belongs to.
+fn enclosing(source: &Source, comment: &Comment) -> Option<Place> {
+    if let Some(test) = source.tests.iter().find(|it| it.contains(comment.at)) {
+        return Some(Place { line: test.line, what: format!("the test `{}`", test.name) });
     }
-
-    /// Returns the item that contains `comment`.
-    fn enclosing(&self, comment: &Comment) -> Option<Place> {
-        let holds = |it: &&Item| it.contains(comment.at);
-        if let Some(test) = self.functions.iter().find(holds) {
-            return Some(Place { line: test.line, what: format!("the test `{}`", test.name) });
-        }
-        let table = self.tables.iter().find(holds)?;
-        let what = format!("a comment in the table `{}`", table.name);
-        Some(Place { line: comment.line, what })
-    }
+    let table = source.tables().find(|it| it.contains(comment.at))?;
+    let what = format!("a comment in the table `{}`", table.name);
+    Some(Place { line: comment.line, what })
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ mod definitions;
 mod examples;
 mod facts;
 mod gate;
+mod gate_table;
 mod inputs;
 mod messages;
 mod report;

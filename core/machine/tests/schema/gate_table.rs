@@ -1,24 +1,18 @@
-//! The table of methods as Markdown, generated from the table that the machines use.
+//! The page of the guide shows the table of methods that both machines consult.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
 use mcp_sansio::protocol::{Allowance, Gate, MethodKind, Phase, Row, Side, TABLE};
 use mcp_sansio::{Revision, Revisions};
 
-use crate::Failure;
-use crate::files::root;
-
-/// The page that shows the table.
-const DOCUMENT: &str = "docs/guide/gate-table.md";
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/gate-table.md");
 
 const HEAD: &str = "\
 # Who may send what
 
-Printed by `cargo run -p xtask -- gate-table --write` from the table that both machines consult, in
-`core/machine/src/protocol/method.rs`. A message that a row forbids is refused before it is sent, and
-answered with an error where it arrives.
+`UPDATE_GUIDE=1 cargo test -p mcp-sansio --test schema the_guide_shows_the_table` writes this page from the table that
+both machines consult, in `core/machine/src/protocol/method.rs`. A message that a row forbids is refused before it is
+sent, and answered with an error where it arrives.
 
 \"When\" is the phase of a legacy session: *opening*, the first message; *always*, before
 initialization is complete too; *operating*, after it. The modern revision has no phases. A gate is
@@ -26,31 +20,15 @@ a capability that the side before the colon must have declared.
 
 ";
 
-pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
-    let path = root().join(DOCUMENT);
-    match arguments {
-        [] => {
-            print!("{}", document());
-            Ok(())
-        }
-        ["--write"] => Ok(fs::write(path, document())?),
-        ["--check"] => check(&path),
-        _ => Err(Failure::Unable(String::from(
-            "unknown arguments: `gate-table` takes --write, --check or nothing",
-        ))),
+#[test]
+fn the_guide_shows_the_table_of_methods() {
+    if std::env::var_os("UPDATE_GUIDE").is_some() {
+        std::fs::write(PAGE, page()).unwrap();
     }
+    assert_eq!(std::fs::read_to_string(PAGE).unwrap(), page());
 }
 
-fn check(path: &Path) -> Result<(), Failure> {
-    if fs::read_to_string(path)? == document() {
-        println!("{DOCUMENT} is up to date");
-        return Ok(());
-    }
-    let remedy = "run `cargo run -p xtask -- gate-table --write`";
-    Err(Failure::Failed(format!("{DOCUMENT} is not up to date; {remedy}")))
-}
-
-fn document() -> String {
+fn page() -> String {
     let mut text = String::from(HEAD);
     for (title, kind) in
         [("Requests", MethodKind::Request), ("Notifications", MethodKind::Notification)]
@@ -81,22 +59,17 @@ fn line(text: &mut String, row: &Row, side: Side) {
         Phase::Operating => "operating",
         other => unreachable!("{other:?} has no name in the table"),
     };
-    let _ = writeln!(
-        text,
-        "| `{}` | {side} | {} | {when} | {} | {} |",
-        row.method,
-        spelled(revisions),
-        gates.iter().map(|gate| gate_text(gate, revisions)).collect::<Vec<_>>().join("; "),
-        row.note(),
-    );
+    let gates: Vec<String> = gates.iter().map(|gate| gate_text(gate, revisions)).collect();
+    let (method, revisions) = (&row.method, spelled(revisions));
+    let (gates, note) = (gates.join("; "), row.note());
+    let _ = writeln!(text, "| `{method}` | {side} | {revisions} | {when} | {gates} | {note} |");
 }
 
 fn gate_text(gate: &Gate, revisions: Revisions) -> String {
     let text = format!("{}: `{}`", gate.declared_by, gate.capability);
-    if gate.revisions.intersection(revisions) == revisions {
-        text
-    } else {
-        format!("{text} ({})", spelled(gate.revisions.intersection(revisions)))
+    match gate.revisions.intersection(revisions) {
+        gated if gated == revisions => text,
+        gated => format!("{text} ({})", spelled(gated)),
     }
 }
 
