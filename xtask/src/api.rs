@@ -7,18 +7,10 @@ use crate::crates::{Crate, all};
 use crate::{Failure, files};
 
 /// The folder of these texts.
-pub(crate) const FOLDER: &str = "docs/api";
+const FOLDER: &str = "docs/api";
 
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
-    let check = match arguments {
-        [] => false,
-        ["--check"] => true,
-        _ => {
-            return Err(Failure::Unable(String::from(
-                "unknown arguments: `api` takes --check or nothing",
-            )));
-        }
-    };
+    let check = files::is_check("api", arguments)?;
     let root = files::root();
     let mut outdated = Vec::new();
     let mut expected = Vec::new();

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::Failure;
+
 /// Folders without handwritten files.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "corpus"];
 
@@ -10,6 +12,17 @@ const SKIPPED: [&str; 3] = ["target", "node_modules", "corpus"];
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// Returns whether the arguments of a command that writes files ask it to compare them instead.
+pub(crate) fn is_check(command: &str, arguments: &[&str]) -> Result<bool, Failure> {
+    match arguments {
+        [] => Ok(false),
+        ["--check"] => Ok(true),
+        _ => {
+            Err(Failure::Unable(format!("unknown arguments: `{command}` takes --check or nothing")))
+        }
+    }
 }
 
 /// Returns the target directory of the workspace in `folder`.

@@ -43,9 +43,8 @@ cargo run -p xtask -- COMMAND
       second time with all features on and none of them used. Needs valgrind.
       --write    writes the counts as the new budgets, there and in docs/guide/performance.md
   drawings [--check]
-      Draws three pictures in docs/guide: overview.svg, inputs and outputs of a machine; crates.svg, the
-      crates and layers; request.svg, the path of a request and its result. Fails if a box names a file
-      or function that does not exist.
+      Draws two pictures in docs/guide: crates.svg, the crates and layers, and request.svg, the path of
+      a request and its result. Fails if a box names a file or function that does not exist.
       --check    draws nothing, and fails if a file is not up to date
   firmware-size
       Builds examples/firmware and prints its use of flash and RAM, and its largest symbols. Fails

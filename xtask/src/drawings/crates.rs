@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::graph::{Edge, Graph, Node, reduced};
 use super::svg::{Area, LINE, Label, PADDING, Svg};
-use crate::Failure;
 use crate::crates::{Crate, Dependency};
 use crate::layers::{self, FOUNDATION, LAYERS, MACHINE};
+use crate::{Failure, files};
 
 const WIDTH: f64 = 1080.0;
 /// The space around frames and inside of them.
@@ -17,10 +17,8 @@ const HEAD: f64 = LINE + 2.0 * PADDING;
 const CRATE_WIDTH: f64 = 236.0;
 const MODULE_WIDTH: f64 = 330.0;
 
-const LEGEND: [&str; 2] = [
-    "Arrows point to dependencies; transitive ones are omitted.",
-    "Dashed: with a feature. Red: against the layers, an exception in xtask/src/layers.rs.",
-];
+const LEGEND: [&str; 2] =
+    ["Arrows point to dependencies; transitive ones are omitted.", "Dashed: with a feature."];
 
 /// Folders whose crates are drawn, from the top.
 const BANDS: [(&str, &str); 3] = [
@@ -38,16 +36,15 @@ pub(super) fn drawing(
     let room = WIDTH - 10.0 * MARGIN;
     let inner_height = inner.place(0.0, room, HEAD, &[]).bottom + MARGIN + FOUNDATION_HEIGHT;
     let (outer, bands) = crates_graph(crates, room, inner_height);
-    let extra: Vec<f64> = bands.iter().map(|band| band.above()).collect();
+    let extra = |row| if bands.iter().any(|band| band.0 == row) { HEAD } else { 0.0 };
+    let extra: Vec<f64> = (0..outer.rows.len()).map(extra).collect();
     let placed = outer.place(2.0 * MARGIN, WIDTH - 2.0 * MARGIN, MARGIN, &extra);
     let height = placed.bottom + 3.0 * MARGIN + 2.0 * LINE;
     let mut svg = Svg::new(WIDTH, height, "Crates, layers and their dependencies");
     let mut frames = Vec::new();
-    for (first, band) in bands.iter().enumerate() {
-        let Some((title, about)) = band.title else { continue };
-        let after = bands[first + 1..].iter().position(|it| it.title.is_some());
-        let last = after.map_or(bands.len() - 1, |count| first + count);
-        let top = placed.tops[first] - HEAD;
+    for (number, (first, title, about)) in bands.iter().enumerate() {
+        let last = bands.get(number + 1).map_or(outer.rows.len(), |next| next.0) - 1;
+        let top = placed.tops[*first] - HEAD;
         let ends = outer.rows[last].iter().map(|node| placed.boxes[&node.name].bottom());
         let bottom = ends.fold(top, f64::max) + MARGIN;
         let area = Area { x: MARGIN, y: top, width: WIDTH - 2.0 * MARGIN, height: bottom - top };
@@ -78,19 +75,10 @@ fn draw_machine(svg: &mut Svg, machine: &Crate, inner: &Graph, area: Area) {
     svg.line("", area.x + PADDING, area.bottom() - PADDING, &below);
 }
 
-/// A row of crates.
-struct Band {
-    /// The title of the frame that begins with this row.
-    title: Option<(&'static str, &'static str)>,
-}
+/// The first row of a frame around crates, its title, and an explanation.
+type Band = (usize, &'static str, &'static str);
 
-impl Band {
-    fn above(&self) -> f64 {
-        if self.title.is_some() { HEAD } else { 0.0 }
-    }
-}
-
-/// Arranges the crates in rows: each above its dependencies.
+/// Arranges the crates in rows, each above its dependencies; also returns the bands.
 fn crates_graph(crates: &[Crate], room: f64, machine_height: f64) -> (Graph, Vec<Band>) {
     let (mut rows, mut bands) = (Vec::new(), Vec::new());
     let mut drawn = BTreeSet::new();
@@ -98,14 +86,13 @@ fn crates_graph(crates: &[Crate], room: f64, machine_height: f64) -> (Graph, Vec
         let inside: Vec<&Crate> =
             crates.iter().filter(|it| it.published && it.folder.starts_with(band)).collect();
         let heights = heights(&inside);
-        let first = rows.len();
         let most = heights.values().max().map_or(0, |height| height + 1);
+        if most > 0 {
+            bands.push((rows.len(), band, about));
+        }
         for height in (0..most).rev() {
             let row = inside.iter().filter(|it| heights[it.name.as_str()] == height);
             rows.push(row.map(|it| crate_node(it, room, machine_height)).collect::<Vec<_>>());
-        }
-        for row in first..rows.len() {
-            bands.push(Band { title: (row == first).then_some((band, about)) });
         }
     }
     drawn.extend(rows.iter().flatten().map(|node: &Node| node.name.clone()));
@@ -158,7 +145,9 @@ fn crate_node(one: &Crate, room: f64, machine_height: f64) -> Node {
 fn modules(machine: &Crate, uses: &BTreeSet<(String, String)>) -> Graph {
     let src = format!("{}src", folder(machine));
     let node = |module: &layers::Module| {
-        let files = [super::module_file(&src, module.name)];
+        let is_folder = files::root().join(&src).join(module.name).is_dir();
+        let ending = if is_folder { "/" } else { ".rs" };
+        let files = [format!("{src}/{}{ending}", module.name)];
         let label = Label::new(module.name, &files, module.knows, MODULE_WIDTH);
         let (name, width) = (module.name.to_owned(), MODULE_WIDTH);
         Node { name, width, height: label.height(), label }
@@ -166,15 +155,12 @@ fn modules(machine: &Crate, uses: &BTreeSet<(String, String)>) -> Graph {
     let rows: Vec<Vec<Node>> =
         LAYERS.iter().map(|layer| layer.iter().map(node).collect()).collect();
     let layered = |name: &str| LAYERS.iter().flat_map(|it| it.iter()).any(|it| it.name == name);
-    let uses = uses.iter().filter(|(from, to)| layered(from) && layered(to)).cloned();
-    let (down, up): (BTreeSet<_>, BTreeSet<_>) =
-        uses.partition(|(from, to)| layers::is_below(to, from));
-    let edge = |class| move |(from, to)| Edge { from, to, class };
-    let edges = reduced(&down, &down).into_iter().map(edge(""));
-    // References allowed by exceptions. Those within one layer are reported elsewhere.
-    let edges = edges.chain(up.into_iter().map(edge("breach")));
-    let row = |name: &str| LAYERS.iter().position(|it| it.iter().any(|it| it.name == name));
-    let edges = edges.filter(|it| row(&it.from) != row(&it.to)).collect();
+    // `layers` reports those against the layers.
+    let down =
+        uses.iter().filter(|(from, to)| layered(from) && layered(to) && layers::is_below(to, from));
+    let down: BTreeSet<_> = down.cloned().collect();
+    let edges = reduced(&down, &down).into_iter().map(|(from, to)| Edge { from, to, class: "" });
+    let edges = edges.collect();
     Graph { rows, edges }
 }
 

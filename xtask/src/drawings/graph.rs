@@ -44,213 +44,115 @@ pub(super) struct Edge {
 pub(super) struct Placed {
     /// The boxes by name.
     pub(super) boxes: BTreeMap<String, Area>,
-    arrows: Vec<Arrow>,
+    /// Lines through points, starting at the top: their class, and whether the head is there.
+    arrows: Vec<(Vec<(f64, f64)>, &'static str, bool)>,
     pub(super) bottom: f64,
     /// The top of each row.
     pub(super) tops: Vec<f64>,
-}
-
-/// An element of a row: a box, or a passing arrow, identified by the index of its edge.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Box(String),
-    Lane(usize),
-}
-
-/// An edge as the elements that it connects, from top to bottom.
-#[derive(Debug)]
-struct Chain {
-    /// The row of the first element.
-    row: usize,
-    places: Vec<Place>,
-    class: &'static str,
-    /// Whether the arrow points up.
-    up: bool,
-}
-
-impl Chain {
-    /// Returns the element in `row` and the one directly above it.
-    fn pair_above(&self, row: usize) -> Option<(&Place, &Place)> {
-        let index = row.checked_sub(self.row)?;
-        Some((self.places.get(index)?, self.places.get(index.checked_sub(1)?)?))
-    }
-
-    /// Returns the element in `row` and the one directly below it.
-    fn pair_below(&self, row: usize) -> Option<(&Place, &Place)> {
-        let index = row.checked_sub(self.row)?;
-        Some((self.places.get(index)?, self.places.get(index + 1)?))
-    }
-}
-
-/// A line through points, starting at the top.
-#[derive(Debug)]
-struct Arrow {
-    points: Vec<(f64, f64)>,
-    class: &'static str,
-    up: bool,
 }
 
 impl Graph {
     /// Places everything between `left` and `right`, starting at `top`. `extra` is additional space
     /// above each row.
     pub(super) fn place(&self, left: f64, right: f64, top: f64, extra: &[f64]) -> Placed {
-        let row_of: BTreeMap<&str, usize> = (0..)
-            .zip(&self.rows)
-            .flat_map(|(row, nodes)| nodes.iter().map(move |node| (node.name.as_str(), row)))
-            .collect();
-        let boxed = |node: &Node| Place::Box(node.name.clone());
-        let mut rows: Vec<Vec<Place>> =
-            self.rows.iter().map(|nodes| nodes.iter().map(boxed).collect()).collect();
-        let mut chains = Vec::new();
-        for (number, edge) in self.edges.iter().enumerate() {
-            let (from, to) = (row_of[edge.from.as_str()], row_of[edge.to.as_str()]);
-            let up = from > to;
-            let (upper, lower) = if up { (&edge.to, &edge.from) } else { (&edge.from, &edge.to) };
-            let mut places = vec![Place::Box(upper.clone())];
-            for row in &mut rows[from.min(to) + 1..from.max(to)] {
-                row.push(Place::Lane(number));
-                places.push(Place::Lane(number));
-            }
-            places.push(Place::Box(lower.clone()));
-            chains.push(Chain { row: from.min(to), places, class: edge.class, up });
+        // Elements of rows are numbers: of boxes first, then of arrows that pass a row.
+        let nodes: Vec<&Node> = self.rows.iter().flatten().collect();
+        let mut widths: Vec<f64> = nodes.iter().map(|node| node.width).collect();
+        let mut count = 0;
+        let mut rows: Vec<Vec<usize>> = Vec::new();
+        for row in &self.rows {
+            rows.push((count..count + row.len()).collect());
+            count += row.len();
         }
-        order(&mut rows, &chains);
-        self.areas(&rows, &chains, (left, right, top), extra)
-    }
-
-    fn areas(
-        &self,
-        rows: &[Vec<Place>],
-        chains: &[Chain],
-        (left, right, top): (f64, f64, f64),
-        extra: &[f64],
-    ) -> Placed {
-        let nodes: BTreeMap<&str, &Node> =
-            self.rows.iter().flatten().map(|node| (node.name.as_str(), node)).collect();
-        let width = |place: &Place| match place {
-            Place::Box(name) => nodes[name.as_str()].width,
-            Place::Lane(_) => LANE,
+        let find = |name: &str| {
+            let number = nodes.iter().position(|node| node.name == name).unwrap_or(0);
+            (rows.iter().position(|row| row.contains(&number)).unwrap_or(0), number)
         };
-        let mut areas: Vec<BTreeMap<Place, Area>> = Vec::new();
-        let mut tops = Vec::new();
-        let mut y = top;
+        let ends: Vec<_> = self.edges.iter().map(|it| [find(&it.from), find(&it.to)]).collect();
+        // The pairs of elements of neighbouring rows that a line joins, edge by edge.
+        let mut links = Vec::new();
+        for (edge, ends) in ends.iter().enumerate() {
+            let (upper, lower) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+            let mut last = upper.1;
+            for row in &mut rows[upper.0 + 1..lower.0] {
+                row.push(widths.len());
+                links.push((edge, [last, widths.len()]));
+                last = widths.len();
+                widths.push(LANE);
+            }
+            links.push((edge, [last, lower.1]));
+        }
+        order(&mut rows, &links);
+
+        let mut areas = vec![Area::default(); widths.len()];
+        let (mut tops, mut y) = (Vec::new(), top);
         for (number, row) in rows.iter().enumerate() {
             y += extra.get(number).copied().unwrap_or(0.0);
             tops.push(y);
             let height = self.rows[number].iter().map(|node| node.height).fold(0.0, f64::max);
             let gaps = row.len().saturating_sub(1) as f64 * GAP;
-            let taken: f64 = row.iter().map(width).sum::<f64>() + gaps;
+            let taken: f64 = row.iter().map(|it| widths[*it]).sum::<f64>() + gaps;
             let mut x = left + ((right - left) - taken).max(0.0) / 2.0;
-            let mut placed = BTreeMap::new();
-            for place in row {
-                let width = width(place);
-                placed.insert(place.clone(), Area { x, y, width, height });
-                x += width + GAP;
+            for element in row {
+                areas[*element] = Area { x, y, width: widths[*element], height };
+                x += widths[*element] + GAP;
             }
-            areas.push(placed);
             y += height + BETWEEN;
         }
-        let arrow = |(number, chain): (usize, &Chain)| {
-            let mut points = Vec::new();
-            for (index, place) in chain.places.iter().enumerate() {
-                let row = chain.row + index;
-                let area = areas[row][place];
-                if index > 0 {
-                    let x = port(
-                        area,
-                        number,
-                        chains,
-                        &|it| it.pair_above(row),
-                        place,
-                        &areas[row - 1],
-                    );
-                    points.push((x, area.y));
-                }
-                if index + 1 < chain.places.len() {
-                    let x = port(
-                        area,
-                        number,
-                        chains,
-                        &|it| it.pair_below(row),
-                        place,
-                        &areas[row + 1],
-                    );
-                    points.push((x, area.bottom()));
-                }
-            }
-            Arrow { points, class: chain.class, up: chain.up }
+        // The links at one side of an element share its width, in the order of their other ends.
+        let port = |link: usize, side: usize| {
+            let element = links[link].1[side];
+            let mut beside: Vec<usize> =
+                (0..links.len()).filter(|it| links[*it].1[side] == element).collect();
+            let other = |it: &usize| areas[links[*it].1[1 - side]].middle();
+            beside.sort_by(|one, two| other(one).total_cmp(&other(two)));
+            let place = beside.iter().position(|it| *it == link).unwrap_or(0);
+            let Area { x, width, .. } = areas[element];
+            x + width * (place as f64 + 1.0) / (beside.len() as f64 + 1.0)
         };
-        let arrows = chains.iter().enumerate().map(arrow).collect();
-        let mut boxes = BTreeMap::new();
-        for (place, area) in areas.into_iter().flatten() {
-            if let Place::Box(name) = place {
-                boxes.insert(name, area);
-            }
+        let mut arrows: Vec<(Vec<(f64, f64)>, &str, bool)> = self
+            .edges
+            .iter()
+            .zip(&ends)
+            .map(|(it, ends)| (vec![], it.class, ends[0] > ends[1]))
+            .collect();
+        for (number, (edge, [upper, lower])) in links.iter().enumerate() {
+            arrows[*edge].0.push((port(number, 0), areas[*upper].bottom()));
+            arrows[*edge].0.push((port(number, 1), areas[*lower].y));
         }
+        let boxes = nodes.iter().map(|node| node.name.clone()).zip(areas).collect();
         Placed { boxes, arrows, bottom: y - BETWEEN, tops }
     }
 }
 
 /// Sorts each row by the positions of its neighbours, to reduce crossings.
-fn order(rows: &mut [Vec<Place>], chains: &[Chain]) {
+fn order(rows: &mut [Vec<usize>], links: &[(usize, [usize; 2])]) {
     for sweep in 0..SWEEPS {
-        let down = sweep % 2 == 0;
+        // The side of a link that is in the row to sort.
+        let side = if sweep % 2 == 0 { 1 } else { 0 };
         for step in 1..rows.len() {
-            let row = if down { step } else { rows.len() - 1 - step };
-            let beside = &rows[if down { row - 1 } else { row + 1 }];
-            let position = |place: &Place| {
-                let at = beside.iter().position(|it| it == place)?;
-                Some((at as f64 + 0.5) / beside.len() as f64)
+            let row = if side == 1 { step } else { rows.len() - 1 - step };
+            let positions = rows.iter().flat_map(|row| {
+                let position =
+                    |(at, it): (usize, &usize)| (*it, (at as f64 + 0.5) / row.len() as f64);
+                row.iter().enumerate().map(position)
+            });
+            let positions: BTreeMap<usize, f64> = positions.collect();
+            let key = |element: &usize| {
+                let around = links.iter().filter(|it| it.1[side] == *element);
+                let around: Vec<f64> = around.map(|it| positions[&it.1[1 - side]]).collect();
+                let mean = around.iter().sum::<f64>() / around.len() as f64;
+                if around.is_empty() { positions[element] } else { mean }
             };
-            let mut keyed: Vec<(f64, Place)> = Vec::new();
-            for (at, place) in rows[row].iter().enumerate() {
-                let pairs = chains
-                    .iter()
-                    .filter_map(|it| if down { it.pair_above(row) } else { it.pair_below(row) });
-                let around: Vec<f64> = pairs
-                    .filter(|(own, _)| *own == place)
-                    .filter_map(|(_, other)| position(other))
-                    .collect();
-                let key = if around.is_empty() {
-                    (at as f64 + 0.5) / rows[row].len() as f64
-                } else {
-                    around.iter().sum::<f64>() / around.len() as f64
-                };
-                keyed.push((key, place.clone()));
-            }
-            keyed.sort_by(|one, other| one.0.total_cmp(&other.0));
-            rows[row] = keyed.into_iter().map(|(_, place)| place).collect();
+            rows[row].sort_by(|one, other| key(one).total_cmp(&key(other)));
         }
     }
-}
-
-/// Returns the point at which edge `number` leaves or enters `place`: the edges there share its
-/// width, in the order of their other ends.
-fn port(
-    area: Area,
-    number: usize,
-    chains: &[Chain],
-    pair: &dyn Fn(&Chain) -> Option<(&Place, &Place)>,
-    place: &Place,
-    beside: &BTreeMap<Place, Area>,
-) -> f64 {
-    let mut all: Vec<(f64, usize)> = Vec::new();
-    for (at, chain) in chains.iter().enumerate() {
-        if let Some((own, other)) = pair(chain)
-            && own == place
-        {
-            all.push((beside[other].middle(), at));
-        }
-    }
-    all.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let at = all.iter().position(|it| it.1 == number).unwrap_or(0);
-    area.x + area.width * (at as f64 + 1.0) / (all.len() as f64 + 1.0)
 }
 
 impl Placed {
     /// Draws the arrows, then the boxes of `graph`.
     pub(super) fn draw(&self, graph: &Graph, svg: &mut Svg) {
-        for Arrow { points, class, up } in &self.arrows {
+        for (points, class, up) in &self.arrows {
             svg.arrow(class, points, *up);
         }
         for node in graph.rows.iter().flatten() {
@@ -334,7 +236,7 @@ mod tests {
     fn an_arrow_passes_between_boxes() {
         let rows: [&[&str]; 3] = [&["a"], &["b", "c"], &["d"]];
         let placed = graph(&rows, &[("a", "d")]).place(0.0, 600.0, 0.0, &[]);
-        let Arrow { points, up, .. } = &placed.arrows[0];
+        let (points, _, up) = &placed.arrows[0];
         assert!(!up && points.len() == 4);
         for area in placed.boxes.values().filter(|it| it.y == placed.tops[1]) {
             assert!(points[1].0 < area.x || points[1].0 > area.right());
@@ -345,7 +247,7 @@ mod tests {
     fn an_arrow_that_points_up_is_drawn_from_above() {
         let rows: [&[&str]; 2] = [&["a"], &["b"]];
         let placed = graph(&rows, &[("b", "a")]).place(0.0, 600.0, 0.0, &[]);
-        let Arrow { points, up, .. } = &placed.arrows[0];
+        let (points, _, up) = &placed.arrows[0];
         assert!(*up && points[0].1 < points[1].1);
     }
 

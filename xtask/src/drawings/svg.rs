@@ -14,7 +14,6 @@ text{font:13px sans-serif;fill:#1f2328}
 .arrow{fill:none;stroke:#57606a;stroke-width:1.3}
 .optional{stroke-dasharray:5 4}
 .head{fill:#57606a}
-.breach{stroke:#d1242f}
 @media (prefers-color-scheme:dark){
 text{fill:#e6edf3}
 .file{fill:#9aa4ae}
@@ -23,7 +22,6 @@ text{fill:#e6edf3}
 .over{stroke:#20262e}
 .arrow{stroke:#9aa4ae}
 .head{fill:#9aa4ae}
-.breach{stroke:#ff7b72}
 }
 ";
 
@@ -157,14 +155,6 @@ impl Svg {
         let _ = writeln!(
             self.text,
             "<path class=\"{class}\" d=\"{path}\" marker-{end}=\"url(#head)\"/>"
-        );
-    }
-
-    /// Draws a straight arrow.
-    pub(super) fn straight(&mut self, [(x, y), (to_x, to_y)]: [(f64, f64); 2]) {
-        let _ = writeln!(
-            self.text,
-            "<path class=\"arrow\" d=\"M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}\" marker-end=\"url(#head)\"/>"
         );
     }
 
