@@ -1,13 +1,13 @@
 //! Layers of `tower` as middleware: around the handlers of a server, and around the calls of a
 //! client.
 //!
-//! [`around_handlers`] converts a layer for [`Server::middleware`](crate::Server::middleware), and
-//! [`around_calls`] one for [`Host::call_middleware`](crate::Host::call_middleware):
+//! [`around`] converts a layer for [`Server::middleware`](crate::Server::middleware) or
+//! [`Host::call_middleware`](crate::Host::call_middleware):
 //!
 //! ```
 //! use std::time::Duration;
 //!
-//! use mcp_sansio_tokio::{Call, NoArguments, Server, tower::around_handlers};
+//! use mcp_sansio_tokio::{Call, NoArguments, Server, tower::around};
 //! use tower::ServiceBuilder;
 //!
 //! let layers = ServiceBuilder::new()
@@ -16,7 +16,7 @@
 //!     .timeout(Duration::from_secs(30))
 //!     .into_inner();
 //! let server = Server::new("reports", "1.0.0")
-//!     .middleware(around_handlers(layers))
+//!     .middleware(around(layers))
 //!     .tool("report", "The yearly report", |_: Call<NoArguments>| "Nothing to report");
 //! # let _ = server;
 //! ```
@@ -26,58 +26,109 @@
 //! ([`HandlerError::Internal`]) or of the call ([`ClientError::Middleware`]); those of inner services
 //! are not changed. To look at an inner error, a layer downcasts it to [`HandlerFailure`] or
 //! [`ClientError`].
+//!
+//! Middleware and layers of `tower` alternate as they are registered.
 
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use mcp_sansio::jsonrpc::Json;
-use mcp_sansio_handlers::client_middleware::{CallResult, ClientRequest, NextCall};
-use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ResultBody, ServerRequest};
-use mcp_sansio_handlers::{ClientError, HandlerError};
+use mcp_sansio_handlers::middleware::{Around, AroundSend, MiddlewareResult, Next};
+use mcp_sansio_handlers::{ClientError, HandlerError, ThreadSafe};
 use tower_layer::Layer;
 use tower_service::Service;
 
 /// An error of any service.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
-
-/// A request to a handler, as services see it.
-#[derive(Clone, Debug)]
-pub struct HandlerRequest {
-    request: ServerRequest,
-    next: Next,
+/// A request to a handler or a call of a client, as services see it. A service may change it.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Request<A: Around = ThreadSafe> {
+    /// The request: a [`ServerRequest`](crate::middleware::ServerRequest) or a
+    /// [`ClientRequest`](crate::middleware::ClientRequest).
+    pub request: A::Request,
+    next: Next<A>,
 }
 
-impl HandlerRequest {
-    /// Returns the request.
-    #[must_use]
-    pub const fn request(&self) -> &ServerRequest {
-        &self.request
+impl<A: Around<Request: fmt::Debug>> fmt::Debug for Request<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
-/// The innermost service of the layers around handlers: the rest of the middleware, and the handler.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct HandlerService;
+/// The innermost service: the rest of the middleware, and the handler or the call.
+#[derive(Debug)]
+pub struct Inner<A>(PhantomData<fn() -> A>);
 
-impl Service<HandlerRequest> for HandlerService {
-    type Response = ResultBody;
+impl<A> Clone for Inner<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Inner<A> {}
+
+impl<A: AroundSend<Error: ServiceError, Body: Send>> Service<Request<A>> for Inner<A> {
+    type Response = A::Body;
     type Error = BoxError;
-    type Future = BoxFuture<ResultBody>;
+    type Future = Pin<Box<dyn Future<Output = Result<A::Body, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: HandlerRequest) -> Self::Future {
-        Box::pin(async move { request.next.run().await.map_err(HandlerFailure::boxed) })
+    fn call(&mut self, Request { request, next }: Request<A>) -> Self::Future {
+        Box::pin(async move { next.run(request).await.map_err(ServiceError::into_boxed) })
     }
+}
+
+/// An error of a handler or of a call, as an error of services.
+pub trait ServiceError: sealed::Sealed {
+    /// Converts it for services.
+    fn into_boxed(self) -> BoxError;
+
+    /// Converts an error of a service: one of an inner service is the one that it was.
+    fn from_boxed(error: BoxError) -> Self;
+}
+
+impl ServiceError for HandlerError {
+    fn into_boxed(self) -> BoxError {
+        let text = format!("{self:?}");
+        Box::new(HandlerFailure { error: Mutex::new(self), text })
+    }
+
+    fn from_boxed(error: BoxError) -> Self {
+        match error.downcast::<HandlerFailure>() {
+            Ok(failure) => failure.into_error(),
+            Err(error) => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+impl ServiceError for ClientError {
+    fn into_boxed(self) -> BoxError {
+        Box::new(self)
+    }
+
+    fn from_boxed(error: BoxError) -> Self {
+        match error.downcast::<Self>() {
+            Ok(error) => *error,
+            Err(error) => Self::Middleware(error),
+        }
+    }
+}
+
+mod sealed {
+    /// Errors of handlers and of calls.
+    #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
+    pub trait Sealed {}
+    impl Sealed for super::HandlerError {}
+    impl Sealed for super::ClientError {}
 }
 
 /// The error of a handler, as services see it.
@@ -88,11 +139,6 @@ pub struct HandlerFailure {
 }
 
 impl HandlerFailure {
-    fn boxed(error: HandlerError) -> BoxError {
-        let text = format!("{error:?}");
-        Box::new(Self { error: Mutex::new(error), text })
-    }
-
     /// Returns the error.
     #[must_use]
     pub fn into_error(self) -> HandlerError {
@@ -114,112 +160,32 @@ impl fmt::Display for HandlerFailure {
 
 impl Error for HandlerFailure {}
 
-/// Converts a layer into middleware for the handlers of a server.
-pub fn around_handlers<L, S>(
+/// Converts a layer into middleware for the handlers of a server, or for the calls of a host's
+/// clients.
+pub fn around<A, L, S>(
     layer: L,
-) -> impl FnOnce(ServerRequest, Next) -> BoxedMiddleware + Clone + Send + Sync + 'static
+) -> impl FnOnce(A::Request, Next<A>) -> BoxedMiddleware<A> + Clone + Send + Sync + 'static
 where
-    L: Layer<HandlerService, Service = S>,
-    S: Service<HandlerRequest, Response = ResultBody> + Clone + Send + 'static,
+    A: AroundSend<Error: ServiceError>,
+    L: Layer<Inner<A>, Service = S>,
+    S: Service<Request<A>, Response = A::Body> + Clone + Send + 'static,
     S::Error: Into<BoxError>,
     S::Future: Send + 'static,
 {
-    let service = Shared::new(layer.layer(HandlerService));
+    // A lock, because few services are `Sync`.
+    let service = Arc::new(Mutex::new(layer.layer(Inner(PhantomData))));
     move |request, next| {
-        let service = service.instance();
+        let mut service = service.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Box::pin(async move {
-            call(service, HandlerRequest { request, next }).await.map_err(|error| {
-                match error.downcast::<HandlerFailure>() {
-                    Ok(failure) => failure.into_error(),
-                    Err(error) => HandlerError::Internal(error.to_string()),
-                }
-            })
+            let call = async {
+                poll_fn(|cx| service.poll_ready(cx)).await.map_err(Into::into)?;
+                service.call(Request { request, next }).await.map_err(Into::into)
+            };
+            call.await.map_err(A::Error::from_boxed)
         })
     }
 }
 
-/// The future of a request in the services around handlers.
-pub type BoxedMiddleware = Pin<Box<dyn Future<Output = MiddlewareResult> + Send>>;
-
-/// A call of a client, as services see it. A service may change the request.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CallRequest {
-    /// The request.
-    pub request: ClientRequest,
-    next: NextCall,
-}
-
-/// The innermost service of the layers around calls: the rest of the middleware, and the server.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct CallService;
-
-impl Service<CallRequest> for CallService {
-    type Response = Json;
-    type Error = BoxError;
-    type Future = BoxFuture<Json>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: CallRequest) -> Self::Future {
-        Box::pin(async move { Ok(call.next.run(call.request).await?) })
-    }
-}
-
-/// Converts a layer into middleware for the calls of a host's clients.
-pub fn around_calls<L, S>(
-    layer: L,
-) -> impl FnOnce(ClientRequest, NextCall) -> BoxedCall + Clone + Send + Sync + 'static
-where
-    L: Layer<CallService, Service = S>,
-    S: Service<CallRequest, Response = Json> + Clone + Send + 'static,
-    S::Error: Into<BoxError>,
-    S::Future: Send + 'static,
-{
-    let service = Shared::new(layer.layer(CallService));
-    move |request, next| {
-        let service = service.instance();
-        Box::pin(async move {
-            call(service, CallRequest { request, next }).await.map_err(|error| {
-                match error.downcast::<ClientError>() {
-                    Ok(error) => *error,
-                    Err(error) => ClientError::Middleware(error),
-                }
-            })
-        })
-    }
-}
-
-/// The future of a call in the services around it.
-pub type BoxedCall = Pin<Box<dyn Future<Output = CallResult> + Send>>;
-
-/// A service that is cloned for each request. A lock, because few services are `Sync`.
-struct Shared<S>(Arc<Mutex<S>>);
-
-impl<S: Clone> Shared<S> {
-    fn new(service: S) -> Self {
-        Self(Arc::new(Mutex::new(service)))
-    }
-
-    fn instance(&self) -> S {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl<S> Clone for Shared<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-async fn call<S, R>(mut service: S, request: R) -> Result<S::Response, BoxError>
-where
-    S: Service<R>,
-    S::Error: Into<BoxError>,
-{
-    poll_fn(|cx| service.poll_ready(cx)).await.map_err(Into::into)?;
-    service.call(request).await.map_err(Into::into)
-}
+/// The future of a request in the services around it.
+pub type BoxedMiddleware<A = ThreadSafe> =
+    Pin<Box<dyn Future<Output = MiddlewareResult<A>> + Send>>;

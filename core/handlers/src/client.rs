@@ -21,9 +21,8 @@ use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 
-use super::client_middleware::ConnectionLayers;
 use super::mailbox::{Mailbox, SendFailure};
-use super::middleware::LimitError;
+use super::middleware::{ConnectionLayers, LimitError};
 use super::opened_future::{ClosedFuture, OpenedFuture};
 use super::opening::Opening;
 use super::panics::PanicGuard;
@@ -195,7 +194,7 @@ pub enum ClientError {
     /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Retry later.
     #[error("too many commands wait for the driver of the connection")]
     TooManyCommands,
-    /// The call was not sent: a [limit](crate::client_middleware) of the host was reached.
+    /// The call was not sent: a [limit](crate::middleware) of the host was reached.
     #[error("the call was not sent: {0}")]
     Limited(LimitError),
     /// Middleware of the host failed with an error of its own.

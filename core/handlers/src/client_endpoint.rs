@@ -23,12 +23,12 @@ use mcp_sansio_sync::atomic::AtomicBool;
 #[cfg(feature = "http")]
 use super::AuthorizationState;
 use super::client::{Client, ClientError, Command, ConnectionState, Session};
-use super::client_middleware::CallLayers;
 use super::executor::Executor;
 use super::host::{Host, HostHandlers};
 use super::host_answers::Asked;
 use super::machines::StreamClient;
 use super::mailbox::Mailbox;
+use super::middleware::ConnectionLayers;
 use super::opening::Opening;
 use super::panics::PanicGuard;
 use super::pending::{CallPool, Pending};
@@ -79,7 +79,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
             observers: host.observers.clone(),
             guard: Mutex::new(PanicGuard::NONE),
-            layers: host.layers.as_ref().map(CallLayers::connect),
+            layers: host.layers.as_ref().map(ConnectionLayers::connect),
             #[cfg(feature = "observer")]
             observer: host.options.operation_observer_ref().cloned(),
             #[cfg(feature = "http")]
@@ -128,7 +128,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     fn show(&self, event: &Event<'_>) {
         // An observer cannot affect the client, not even by a panic.
         let _shown = self.shared.observers.show(event, self.tasks.guard);
-        self.shared.layers.iter().for_each(|layers| layers.show(event));
     }
 
     pub(super) fn dispatch(&mut self, event: Event<'_>, now: Instant) {
@@ -293,9 +292,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     fn ended(&mut self, ended: Ended<'_>, now: Instant) {
         let Some(pending) = self.pending(ended.call) else { return };
         let is_task = ended.outcome.is_ok() && pending.wants_task();
-        if ended.input_rounds > 0 {
-            pending.take_input();
-        }
         // The entry stays for the progress notifications of the task, if it was asked for them.
         if !self.machine.has_call(ended.call) {
             self.calls[ended.call.slot() as usize] = None;

@@ -12,7 +12,7 @@ use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHand
 use mcp_sansio::protocol::{
     CallToolResult, Capabilities, Capability, CompleteParams, LoggingLevel, Method,
 };
-use mcp_sansio::{Caller, Instant, Job, Principal, Revision, SessionKey};
+use mcp_sansio::{Caller, Job, Principal, Revision, SessionKey};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -56,7 +56,6 @@ pub(super) struct Incoming<'r, 'f> {
     /// The JSON-RPC id, unless the request is answered.
     pub(super) id: Option<&'r RequestId>,
     /// When the middleware ends the request.
-    pub(super) deadline: Option<Instant>,
     /// The lists of the server, for a list request.
     pub(super) lists: Option<&'r Lists>,
     /// The observation of the request, if the server has an observer.
@@ -118,7 +117,6 @@ pub struct Context {
     tasks: bool,
     is_task: bool,
     id: Option<RequestId>,
-    deadline: Option<Instant>,
     #[cfg(feature = "observer")]
     observation: Option<crate::observed_handler::SharedObservation>,
     #[cfg(feature = "extensions")]
@@ -144,7 +142,6 @@ impl Context {
             tasks: call.tasks && request.method == Method::ToolsCall,
             is_task: call.is_task,
             id: call.id.cloned(),
-            deadline: call.deadline,
             #[cfg(feature = "observer")]
             observation: call.observation.cloned(),
             #[cfg(feature = "extensions")]
@@ -201,16 +198,6 @@ impl Context {
     #[must_use]
     pub const fn id(&self) -> Option<&RequestId> {
         self.id.as_ref()
-    }
-
-    /// Returns when a [`Timeout`](super::middleware::Timeout) or another middleware ends the request,
-    /// by the clock of the adapter: see [`ServerRequest::deadline`]. `None` without such a middleware:
-    /// clients do not send deadlines.
-    ///
-    /// [`ServerRequest::deadline`]: super::middleware::ServerRequest::deadline
-    #[must_use]
-    pub const fn deadline(&self) -> Option<Instant> {
-        self.deadline
     }
 
     /// Returns the observation of the request, if the server has an

@@ -109,7 +109,6 @@ impl<K: Threading> Invocation<'_, K> {
                     tasks: self.tasks,
                     is_task: self.is_task,
                     id: self.id,
-                    deadline: None,
                     lists: None,
                     #[cfg(feature = "observer")]
                     observation: self.observation.as_ref(),

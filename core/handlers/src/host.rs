@@ -17,7 +17,6 @@ use super::AuthorizationState;
 use super::authorization::Authorization;
 use super::client::Client;
 use super::client_endpoint::ClientEndpoint;
-use super::client_middleware::CallLayers;
 use super::connection_options::connection_options;
 use super::function::Handler;
 #[cfg(feature = "http")]
@@ -25,6 +24,7 @@ use super::http_client::HttpClientEndpoint;
 #[cfg(feature = "http")]
 use super::machines::HttpClient;
 use super::machines::StreamClient;
+use super::middleware::{Calls, Layers};
 use super::reply::{ForElicitation, ForRoots, ForSampling};
 use super::response_cache::CacheFactory;
 use super::server::Observers;
@@ -55,7 +55,7 @@ pub struct Host<K: Threading = ThreadSafe> {
     pub(super) cache: Option<CacheFactory>,
     /// Whether calls that become tasks are followed.
     pub(super) follows_tasks: bool,
-    pub(super) layers: Option<CallLayers>,
+    pub(super) layers: Option<Layers<Calls>>,
     #[cfg(feature = "auth")]
     authorization: Option<Authorization<K>>,
     #[cfg(feature = "recording")]

@@ -16,7 +16,7 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::CommandSender;
 use super::dispatch::{Invocation, into_owned_request};
-use super::middleware::{EndpointClock, Layers as _, Wrapped};
+use super::middleware::{EndpointClock, ServerLayers as _, Wrapped};
 use super::panics::PanicGuard;
 use super::reply::Outcome;
 use super::server::Handlers;

@@ -28,7 +28,7 @@ use super::elicitation_ids::ElicitationIds;
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
 use super::input_required::InputRequired;
 use super::machines::HttpServerMachine;
-use super::middleware::Layers as _;
+use super::middleware::ServerLayers as _;
 use super::panics::{PanicGuard, Panicked};
 use super::proof_replies::ProofReplies;
 use super::reply::Outcome;

@@ -6,8 +6,7 @@ use mcp_sansio::Instant;
 #[cfg(doc)]
 use mcp_sansio::http;
 use mcp_sansio::http::{
-    ActionId, AnnouncedChange, EventPosition, NotStored, ReadId, StoreError, StoreReply,
-    StoredEvent,
+    ActionId, EventPosition, NotStored, ReadId, StoreError, StoreReply, StoredEvent,
 };
 
 use super::http_server::HttpServer;
@@ -59,13 +58,7 @@ impl<K: Threading> HttpServer<K> {
     /// Handles a message of another node: see [`http::Server::handle_node_message`].
     pub fn handle_node_message(&mut self, message: &[u8], now: Instant) {
         self.latest = now;
-        let change = self.endpoint.machine.handle_node_message(message, now);
-        // Before the subscribers, who will read it again.
-        if let Some(AnnouncedChange::Resource { uri }) = change
-            && let Some(clock) = &self.endpoint.clock
-        {
-            clock.resource_updated(&uri);
-        }
+        self.endpoint.machine.handle_node_message(message, now);
     }
 
     /// Announces the end of this node to the others: see [`http::Server::leave`].

@@ -172,8 +172,6 @@ mod client;
 #[cfg(feature = "client")]
 mod client_endpoint;
 #[cfg(feature = "client")]
-pub mod client_middleware;
-#[cfg(feature = "client")]
 mod client_subscriptions;
 #[cfg(feature = "client")]
 mod client_tasks;

@@ -47,8 +47,6 @@ struct Inner {
     /// The id of the task that a call asked for, as JSON text, until the application has a handle
     /// to the task.
     unclaimed_task: Option<Box<str>>,
-    /// Whether the server asked for input before the result.
-    took_input: bool,
     /// Whether the caller dropped the call: if it was not sent yet, it is not sent.
     abandoned: bool,
     /// Whether the driver has accepted the call, and must be told when the caller drops it.
@@ -95,7 +93,6 @@ impl Pending {
                 text: String::new(),
                 ended: false,
                 unclaimed_task: None,
-                took_input: false,
                 abandoned: false,
                 accepted: false,
                 honoured: None,
@@ -269,11 +266,6 @@ impl Pending {
         });
         // The callback may hold a handle, so it is dropped outside of the lock.
         drop(callback);
-    }
-
-    /// Records that the server asked for input before the result, which follows.
-    pub(super) fn take_input(&self) {
-        self.inner.lock(|inner| inner.took_input = true);
     }
 
     pub(super) fn wants_task(&self) -> bool {

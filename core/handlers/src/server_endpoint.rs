@@ -18,7 +18,7 @@ use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
 use super::machines::StreamServer;
 use super::mailbox::Mailbox;
-use super::middleware::{EndpointClock, Layers as _};
+use super::middleware::{EndpointClock, ServerLayers as _};
 use super::panics::{PanicGuard, Panicked};
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
@@ -246,10 +246,6 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     let _sent = self.machine.apply(notify, now);
                 }
                 Command::ResourceUpdated { uri, .. } => {
-                    // Before the subscribers, who will read it again.
-                    if let Some(clock) = &self.clock {
-                        clock.resource_updated(&uri);
-                    }
                     let _told =
                         self.machine.apply(ServerCommand::ResourceUpdated { uri: &uri }, now);
                 }

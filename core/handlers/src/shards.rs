@@ -16,7 +16,7 @@ use super::context::CommandSender;
 use super::http_server::{HttpServer, HttpServerError};
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
-use super::middleware::Layers as _;
+use super::middleware::ServerLayers as _;
 use super::server::Server;
 use super::server_endpoint::ServerEndpoint;
 use super::task::TaskCounts;

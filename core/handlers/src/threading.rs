@@ -11,7 +11,7 @@ use mcp_sansio_oauth::protected_resource::TokenCheck;
 use super::authorization::ActionOutput;
 use super::completions::{ArgumentCompletions, CompletionEntry};
 use super::context::RequestParts;
-use super::middleware::{LayerList, Layers, Next, ServerRequest};
+use super::middleware::{Layers, Next, ServerLayers, ServerRequest};
 use super::reply::Outcome;
 use super::state::StateMap;
 #[cfg(feature = "protection")]
@@ -27,7 +27,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     /// A stored middleware.
     type Middleware: Clone + core::ops::Deref<Target: Fn(ServerRequest, Next<Self>) -> Self::Task>;
     /// The middleware of a server, without the type of the list.
-    type Layers: Clone + core::ops::Deref<Target: Layers<Self>>;
+    type Layers: Clone + core::ops::Deref<Target: ServerLayers<Self>>;
     /// The states that handlers share.
     type States: Clone;
     /// The completions of an item's arguments.
@@ -49,7 +49,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function;
 
     /// Erases the type of a middleware list.
-    fn layers(list: LayerList<Self>) -> Self::Layers;
+    fn layers(list: Layers<Self>) -> Self::Layers;
 
     /// Converts the future of a store, which is thread-safe.
     #[cfg(feature = "auth")]
@@ -80,7 +80,7 @@ impl Threading for ThreadSafe {
     type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
     type Function = Arc<dyn Fn(RequestParts<'_, '_>) -> Step<Self> + Send + Sync>;
     type Middleware = Arc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task + Send + Sync>;
-    type Layers = Arc<dyn Layers<Self> + Send + Sync>;
+    type Layers = Arc<dyn ServerLayers<Self> + Send + Sync>;
     type States = Arc<dyn StateMap + Send + Sync>;
     type Completions = Arc<dyn ArgumentCompletions<Self> + Send + Sync>;
     #[cfg(feature = "protection")]
@@ -96,7 +96,7 @@ impl Threading for ThreadSafe {
         function
     }
 
-    fn layers(list: LayerList<Self>) -> Self::Layers {
+    fn layers(list: Layers<Self>) -> Self::Layers {
         Arc::new(list)
     }
 
@@ -112,7 +112,7 @@ impl Threading for Local {
     type Task = Pin<Box<dyn Future<Output = Outcome>>>;
     type Function = Rc<dyn Fn(RequestParts<'_, '_>) -> Step<Self>>;
     type Middleware = Rc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task>;
-    type Layers = Rc<dyn Layers<Self>>;
+    type Layers = Rc<dyn ServerLayers<Self>>;
     type States = Rc<dyn StateMap>;
     type Completions = Rc<dyn ArgumentCompletions<Self>>;
     #[cfg(feature = "protection")]
@@ -134,7 +134,7 @@ impl Threading for Local {
         })
     }
 
-    fn layers(list: LayerList<Self>) -> Self::Layers {
+    fn layers(list: Layers<Self>) -> Self::Layers {
         Rc::new(list)
     }
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use mcp_sansio_tokio as mcp;
 
 use mcp::jsonrpc::Json;
+use mcp::middleware::Calls;
 use mcp::peer::Failure;
-use mcp::tower::{CallRequest, HandlerFailure, around_calls, around_handlers};
+use mcp::tower::{HandlerFailure, Request, around};
 use mcp::{Call, ClientError, HandlerError, Host, NoArguments, Server};
 use tower::limit::ConcurrencyLimitLayer;
 use tower::load_shed::LoadShedLayer;
@@ -39,7 +40,7 @@ fn host() -> Host {
 
 #[tokio::test(start_paused = true)]
 async fn a_timeout_of_tower_ends_a_handler() {
-    let layer = around_handlers(TimeoutLayer::new(SECOND));
+    let layer = around(TimeoutLayer::new(SECOND));
     let client = connect(&waiting().middleware(layer), &host());
     let result = client.call_tool("wait", &NoArguments {}).await.unwrap();
     assert_eq!((result.is_error, result.first_text()), (Some(true), Some("request timed out")));
@@ -51,7 +52,7 @@ async fn the_state_of_a_layer_is_that_of_all_requests() {
         .layer(LoadShedLayer::new())
         .layer(ConcurrencyLimitLayer::new(1))
         .into_inner();
-    let client = connect(&waiting().middleware(around_handlers(layers)), &host());
+    let client = connect(&waiting().middleware(around(layers)), &host());
     let call = || client.call_tool("wait", &NoArguments {}).into_future();
     let (first, second) = tokio::join!(call(), call());
     assert_eq!(first.unwrap().first_text(), Some("done"));
@@ -102,11 +103,11 @@ async fn the_error_of_a_handler_is_kept_and_can_be_inspected() {
     }
 
     let count = Arc::new(AtomicUsize::new(0));
-    let server = Server::new("s", "1")
-        .middleware(around_handlers(LookLayer(Arc::clone(&count))))
-        .tool("fail", "", |_: Call<NoArguments>| {
-            Err::<String, _>(HandlerError::invalid_params("no"))
-        });
+    let server = Server::new("s", "1").middleware(around(LookLayer(Arc::clone(&count)))).tool(
+        "fail",
+        "",
+        |_: Call<NoArguments>| Err::<String, _>(HandlerError::invalid_params("no")),
+    );
     let client = connect(&server, &host());
     let error = client.call_tool("fail", &NoArguments {}).await.unwrap_err();
     assert_eq!(error.as_refusal().unwrap().message, "no");
@@ -119,12 +120,12 @@ fn layers_of_tower_change_and_repeat_calls() {
     #[derive(Clone)]
     struct Again(usize);
 
-    impl Policy<CallRequest, Json, mcp::tower::BoxError> for Again {
+    impl Policy<Request<Calls>, Json, mcp::tower::BoxError> for Again {
         type Future = std::future::Ready<()>;
 
         fn retry(
             &mut self,
-            _: &mut CallRequest,
+            _: &mut Request<Calls>,
             result: &mut Result<Json, mcp::tower::BoxError>,
         ) -> Option<Self::Future> {
             let error = result.as_ref().err()?.downcast_ref::<ClientError>()?;
@@ -133,7 +134,7 @@ fn layers_of_tower_change_and_repeat_calls() {
             is_timeout.then(|| std::future::ready(()))
         }
 
-        fn clone_request(&mut self, request: &CallRequest) -> Option<CallRequest> {
+        fn clone_request(&mut self, request: &Request<Calls>) -> Option<Request<Calls>> {
             Some(request.clone())
         }
     }
@@ -145,7 +146,7 @@ fn layers_of_tower_change_and_repeat_calls() {
         std::future::pending::<()>().await;
         "never"
     });
-    let hurry = |mut call: CallRequest| {
+    let hurry = |mut call: Request<Calls>| {
         call.request.set_timeout_hard(SECOND);
         call
     };
@@ -153,7 +154,7 @@ fn layers_of_tower_change_and_repeat_calls() {
         .layer(RetryLayer::new(Again(1)))
         .layer(MapRequestLayer::new(hurry))
         .into_inner();
-    let host = host().call_middleware(around_calls(layers));
+    let host = host().call_middleware(around(layers));
     let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
     let error = pair.run(client.call_tool("wait", &NoArguments {})).unwrap_err();
     assert!(matches!(error, ClientError::Failed(Failure::TimedOut { hard: true })), "{error:?}");
@@ -162,7 +163,7 @@ fn layers_of_tower_change_and_repeat_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn a_timeout_of_tower_ends_a_call() {
-    let layer = around_calls(TimeoutLayer::new(SECOND));
+    let layer = around(TimeoutLayer::new(SECOND));
     let client = connect(&waiting(), &host().call_middleware(layer));
     let error = client.call_tool("wait", &NoArguments {}).await.unwrap_err();
     let ClientError::Middleware(error) = error else { panic!("{error:?}") };

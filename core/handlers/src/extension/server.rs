@@ -21,7 +21,7 @@ use super::notification::{ExtensionNotification, Receiver, Receivers};
 use super::registration::{RegisteredExtension, unmet};
 use crate::context::Context;
 use crate::function::Handler;
-use crate::middleware::{Layer, Middleware};
+use crate::middleware::Middleware;
 use crate::reply::HandlerError;
 use crate::server::{Handlers, Server};
 use crate::server_binding::ServerBinding;
@@ -35,7 +35,7 @@ pub struct ServerExtension<K: Threading = ThreadSafe> {
     handlers: Vec<(&'static str, K::Function)>,
     receivers: Receivers,
     states: Vec<StateTypes>,
-    layers: Vec<Layer<K>>,
+    layers: Vec<K::Middleware>,
     messages: Vec<Box<dyn MessageMiddleware>>,
     problem: Option<ExtensionError>,
 }
@@ -113,7 +113,7 @@ impl<K: Threading> ServerExtension<K> {
     // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
     #[must_use]
     pub fn middleware<M>(mut self, middleware: impl Middleware<K, M>) -> Self {
-        self.layers.push(Layer::new(middleware));
+        self.layers.push(middleware.into_layer());
         self
     }
 

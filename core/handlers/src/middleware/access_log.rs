@@ -3,17 +3,11 @@ use core::fmt;
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorCode, RequestId};
-use mcp_sansio::peer::MethodName;
-use mcp_sansio::{Instant, Principal, Revision};
+use mcp_sansio::{Instant, Revision};
 
-#[cfg(feature = "client")]
-use crate::client_middleware::{CallResult, ClientRequest, NextCall};
 use crate::reply::{HandlerError, ResultBody};
-use crate::threading::Threading;
 
-use super::layers::layer;
-use super::next::{MiddlewareResult, Next};
-use super::server_request::ServerRequest;
+use super::around::{Around, MiddlewareResult, Next};
 
 /// Middleware that reports each request when it ends, without its arguments and its result.
 ///
@@ -40,53 +34,20 @@ impl AccessLog {
         Self { write: Arc::new(write) }
     }
 
-    async fn around<K: Threading>(
+    pub(super) async fn around<A: Around>(
         &self,
-        request: &ServerRequest,
-        next: Next<K>,
-    ) -> MiddlewareResult {
-        let target = request.target();
-        let now = || request.now();
-        let mut pending = self.begin(request.method(), target.as_deref(), request.revision(), now);
-        pending.record.principal = request.principal().map(Principal::as_str);
-        pending.record.id = request.id();
-        let result = next.run().await;
-        pending.record.outcome = AccessOutcome::from_result(&result);
+        request: A::Request,
+        next: Next<A>,
+    ) -> MiddlewareResult<A> {
+        let started = A::now(&request);
+        let outcome = AccessOutcome::Cancelled;
+        let mut pending =
+            PendingRecord::<A> { log: self, request: request.clone(), started, outcome };
+        let result = next.run(request).await;
+        pending.outcome = A::outcome(&result);
         result
-    }
-
-    #[cfg(feature = "client")]
-    pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
-        let target = request.target();
-        let now = || request.now();
-        let mut pending = self.begin(request.method(), target.as_deref(), request.revision(), now);
-        let result = next.run(request.clone()).await;
-        pending.record.outcome = AccessOutcome::from_call_result(&result);
-        result
-    }
-
-    fn begin<'a, N: Fn() -> Instant>(
-        &'a self,
-        method: &'a MethodName<'_>,
-        target: Option<&'a str>,
-        revision: Revision,
-        now: N,
-    ) -> PendingRecord<'a, N> {
-        let record = AccessRecord {
-            started: now(),
-            duration: Duration::ZERO,
-            method: method.as_str(),
-            target,
-            principal: None,
-            revision,
-            id: None,
-            outcome: AccessOutcome::Cancelled,
-        };
-        PendingRecord { log: self, record, now }
     }
 }
-
-layer!(AccessLog);
 
 impl fmt::Debug for AccessLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,16 +56,20 @@ impl fmt::Debug for AccessLog {
 }
 
 /// Writes the record when it is dropped, so that cancelled requests have one too.
-struct PendingRecord<'a, N: Fn() -> Instant> {
+struct PendingRecord<'a, A: Around> {
     log: &'a AccessLog,
-    record: AccessRecord<'a>,
-    now: N,
+    request: A::Request,
+    started: Instant,
+    outcome: AccessOutcome,
 }
 
-impl<N: Fn() -> Instant> Drop for PendingRecord<'_, N> {
+impl<A: Around> Drop for PendingRecord<'_, A> {
     fn drop(&mut self) {
-        self.record.duration = (self.now)().saturating_since(self.record.started);
-        (self.log.write)(&self.record);
+        A::record(&self.request, |mut record| {
+            record.duration = record.started.saturating_since(self.started);
+            (record.started, record.outcome) = (self.started, self.outcome);
+            (self.log.write)(&record);
+        });
     }
 }
 
@@ -126,13 +91,14 @@ pub struct AccessRecord<'a> {
     pub duration: Duration,
     /// The method.
     pub method: &'a str,
-    /// The name of the tool or prompt, or the URI: see [`ServerRequest::target`].
+    /// The name of the tool or prompt, or the URI: see
+    /// [`ServerRequest::target`](super::ServerRequest::target).
     pub target: Option<&'a str>,
     /// The name of the sender, if it is known.
     pub principal: Option<&'a str>,
     /// The revision that governs the request.
     pub revision: Revision,
-    /// The id of the request: see [`ServerRequest::id`].
+    /// The id of the request: see [`ServerRequest::id`](super::ServerRequest::id).
     pub id: Option<&'a RequestId>,
     /// The outcome.
     pub outcome: AccessOutcome,
@@ -158,7 +124,7 @@ pub enum AccessOutcome {
 }
 
 impl AccessOutcome {
-    fn from_result(result: &MiddlewareResult) -> Self {
+    pub(super) fn of_handler(result: &MiddlewareResult) -> Self {
         match result {
             Ok(ResultBody::Tool(result)) if result.is_error == Some(true) => Self::ToolError,
             Ok(_) | Err(HandlerError::Answered(_)) => Self::Ok,
@@ -169,17 +135,6 @@ impl AccessOutcome {
             Err(HandlerError::InputRequired(_)) => Self::InputRequired,
             #[cfg(feature = "http")]
             Err(HandlerError::Refused(refusal)) => Self::Error(refusal.error.code),
-        }
-    }
-
-    #[cfg(feature = "client")]
-    fn from_call_result(result: &CallResult) -> Self {
-        match result {
-            Ok(result) => match result.as_raw().get("isError") {
-                Some(is_error) if is_error.as_str() == "true" => Self::ToolError,
-                _ => Self::Ok,
-            },
-            Err(error) => error.as_refusal().map_or(Self::Failed, |error| Self::Error(error.code)),
         }
     }
 }

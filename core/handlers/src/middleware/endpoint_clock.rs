@@ -1,5 +1,4 @@
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -10,8 +9,6 @@ use mcp_sansio_collections::{Deadlines, Key, Slab};
 use mcp_sansio_sync::Mutex;
 
 use crate::context::CommandSender;
-
-use super::layers::ResourceObserver;
 
 /// The time of an endpoint, as seen by its middleware, and the middleware that waits for it.
 ///
@@ -35,16 +32,12 @@ pub(crate) trait EndpointClock: fmt::Debug + Send + Sync {
 
     /// Returns the number of the endpoint among those of its server.
     fn endpoint(&self) -> usize;
-
-    /// Tells the middleware that a resource has changed.
-    fn resource_updated(&self, uri: &str);
 }
 
 /// The clock of one endpoint.
 pub(super) struct SleepTable {
     /// Wakes the driver for an earlier deadline.
     commands: CommandSender,
-    observers: Vec<ResourceObserver>,
     endpoint: usize,
     state: Mutex<State>,
 }
@@ -58,12 +51,8 @@ struct State {
 }
 
 impl SleepTable {
-    pub(super) fn new(
-        commands: CommandSender,
-        observers: Vec<ResourceObserver>,
-        endpoint: usize,
-    ) -> Self {
-        Self { commands, observers, endpoint, state: Mutex::default() }
+    pub(super) fn new(commands: CommandSender, endpoint: usize) -> Self {
+        Self { commands, endpoint, state: Mutex::default() }
     }
 }
 
@@ -140,12 +129,6 @@ impl EndpointClock for SleepTable {
 
     fn endpoint(&self) -> usize {
         self.endpoint
-    }
-
-    fn resource_updated(&self, uri: &str) {
-        for observer in &self.observers {
-            observer(uri);
-        }
     }
 }
 

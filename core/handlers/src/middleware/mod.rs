@@ -1,27 +1,27 @@
-//! Functions around the handlers of a server.
+//! Functions around the handlers of a server, and around the calls of a client.
 //!
-//! A middleware is an `async` function that takes the [`ServerRequest`] and the [`Next`] step, and
-//! returns the result. It may answer without calling `next`, wait before it, call it again, limit
-//! its time by dropping it, and look at its result:
+//! A middleware is an `async` function that takes a request and the [`Next`] step, and returns the
+//! result. It may change the request, answer without calling `next`, wait before it, call it again,
+//! limit its time by dropping it, and look at its result or change it:
 //!
 #![cfg_attr(feature = "schemars", doc = "```")]
 #![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
 //! use core::time::Duration;
 //! use mcp_sansio::protocol::Method;
-//! use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest, Timeout};
+//! use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, RateLimit, ServerRequest};
 //! use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server};
 //!
 //! async fn office_hours(request: ServerRequest, next: Next) -> MiddlewareResult {
 //!     if *request.method() == Method::ToolsCall && is_night() {
 //!         return Err(HandlerError::failed("The tools are available from 8 to 18 o'clock."));
 //!     }
-//!     next.run().await
+//!     next.run(request).await
 //! }
 //! # fn is_night() -> bool { true }
 //!
 //! let server = Server::new("weather", "1.0.0")
 //!     .middleware(office_hours)
-//!     .middleware(Timeout::new(Duration::from_secs(30)))
+//!     .middleware(RateLimit::new(60, Duration::from_secs(60)))
 //!     .tool("forecast", "The weather", |_: Call<NoArguments>| "Sunny");
 //! # let host = mcp_sansio_handlers::Host::new("demo", "1.0.0");
 //! # let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
@@ -30,6 +30,21 @@
 //! # Ok::<(), mcp_sansio_handlers::ClientError>(())
 //! ```
 //!
+//! | To | Use |
+//! | --- | --- |
+//! | bound the requests of each caller | [`RateLimit`] |
+//! | log requests without their contents | [`AccessLog`] |
+//! | apply one of them to some requests only | [`when`](when()) |
+//! | bound the time or the number of requests | layers of `tower`, on tokio |
+//! | keep results | `Host::cache` |
+//! | look at notifications, change or drop them | `Server::notification_middleware` |
+//! | look at all messages, change them, answer or refuse requests | `Server::message_middleware` |
+//!
+//! The last two, which hosts have as well, are plain functions around the messages of the protocol
+//! layer, with the requests that it answers itself, such as `initialize` and `ping`.
+//!
+//! # Around the handlers of a server
+//!
 //! [`Server::middleware`](super::Server::middleware) registers it for all requests that reach a
 //! handler: `tools/call`, `prompts/get`, `resources/read`, `completion/complete` and the methods of
 //! [`Server::request`](super::Server::request). The first that is registered is the outermost. A
@@ -37,20 +52,44 @@
 //! handler. Lists are answered by it, too, unless
 //! [`Server::lists_through_middleware`](super::Server::lists_through_middleware) is set. A request with input rounds passes the middleware once for each round.
 //!
-//! | To | Use |
-//! | --- | --- |
-//! | bound the number of running handlers | [`ConcurrencyLimit`] |
-//! | bound the requests of each caller | [`RateLimit`] |
-//! | bound the time of a handler | [`Timeout`] |
-//! | answer repeated reads without the handler | [`ResultCache`] |
-//! | log requests without their contents | [`AccessLog`] |
-//! | apply one of them to some requests only | [`when`](when()) |
-//! | look at notifications, change or drop them | `Server::notification_middleware` |
-//! | look at all messages, change them, answer or refuse requests | `Server::message_middleware` |
+//! # Around the calls of a client
 //!
-//! The last two, which hosts have as well, need the feature `extensions`. They are plain functions
-//! around the messages of the protocol layer, with the requests that it answers itself, such as
-//! `initialize` and `ping`.
+//! `Host::call_middleware` registers it for all calls of the clients of a host: the typed ones, those
+//! of the `all_` methods page by page, `Client::call` and `Client::call_other`. Its functions take a
+//! `ClientRequest` and a `Next<Calls>`:
+//!
+#![cfg_attr(all(feature = "client", feature = "schemars"), doc = "```")]
+#![cfg_attr(not(all(feature = "client", feature = "schemars")), doc = "```ignore")]
+//! use mcp_sansio_handlers::middleware::{Calls, ClientRequest, MiddlewareResult, Next};
+//! use mcp_sansio_handlers::{ClientError, Host};
+//! # use mcp_sansio_handlers::{Call, NoArguments, Server};
+//!
+//! async fn with_project(mut request: ClientRequest, next: Next<Calls>) -> MiddlewareResult<Calls> {
+//!     request.insert_meta("com.example/project", &"apollo")?;
+//!     let result = next.run(request.clone()).await;
+//!     match result {
+//!         // Try once more.
+//!         Err(ClientError::Failed(_)) if request.is_read() => next.run(request).await,
+//!         result => result,
+//!     }
+//! }
+//!
+//! let host = Host::new("editor", "1.0.0").call_middleware(with_project);
+//! # let server = Server::new("s", "1.0.0").tool("build", "", |_: Call<NoArguments>| "done");
+//! # let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
+//! # pair.run(client.call_tool("build", &NoArguments {}))?;
+//! # assert_eq!(pair.transcript.count("apollo"), 1);
+//! # Ok::<(), ClientError>(())
+//! ```
+//!
+//! The first that is registered is the outermost. Results from the cache of the host pass it as well:
+//! the cache is inside. Input rounds are inside too, so a call passes once, however often the server
+//! asks. Subscriptions, notifications, pings of the keep-alive and the handshake do not pass it, only
+//! `Host::message_middleware`.
+//!
+//! It runs in the task that awaits the call. Dropping the call drops the middleware where it
+//! waits, and cancels the call at the server if it was sent. A panic is one of that task. A timeout
+//! that progress extends is an option of the request: `ClientRequest::set_timeout`.
 //!
 //! # Time
 //!
@@ -58,31 +97,32 @@
 //! handler or passed an input. So it does not advance while a plain function computes.
 
 mod access_log;
-mod caller_key;
-mod concurrency_limit;
+mod around;
+#[cfg(feature = "client")]
+mod calls;
+#[cfg(feature = "client")]
+mod client_request;
 mod endpoint_clock;
-mod layers;
+mod handlers;
 mod limit_error;
-mod next;
 #[cfg(feature = "extensions")]
 mod notification;
 mod rate_limit;
-mod result_cache;
 mod server_request;
-mod timeout;
-mod when;
 
 pub use access_log::{AccessLog, AccessOutcome, AccessRecord};
-pub use concurrency_limit::ConcurrencyLimit;
+pub use around::{
+    Around, AroundSend, FunctionMarker, LayerMarker, Middleware, MiddlewareResult, Next, When,
+    WhenMarker, when,
+};
+#[cfg(feature = "client")]
+pub use calls::Calls;
+#[cfg(feature = "client")]
+pub use client_request::ClientRequest;
 pub use endpoint_clock::Sleep;
-pub use layers::{FunctionMarker, LayerMarker, Middleware};
 pub use limit_error::LimitError;
-pub use next::{MiddlewareResult, Next};
 pub use rate_limit::RateLimit;
-pub use result_cache::ResultCache;
 pub use server_request::ServerRequest;
-pub use timeout::Timeout;
-pub use when::{When, WhenMarker, when};
 
 pub use super::reply::ResultBody;
 #[cfg(feature = "extensions")]
@@ -91,10 +131,11 @@ pub use mcp_sansio::peer::{
     ResponseAction,
 };
 
+pub(super) use around::Layers;
+#[cfg(feature = "client")]
+pub(super) use calls::{ConnectionLayers, LayeredCall};
 pub(super) use endpoint_clock::EndpointClock;
-#[cfg(feature = "extensions")]
-pub(super) use layers::Layer;
-pub(super) use layers::{LayerList, Layers};
+pub(super) use handlers::ServerLayers;
 #[cfg(feature = "extensions")]
 pub(super) use notification::NotificationFunction;
 #[cfg(feature = "http")]

@@ -3,20 +3,11 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use mcp_sansio::Instant;
+use mcp_sansio::{Instant, Principal};
 use mcp_sansio_sync::Mutex;
 
-#[cfg(feature = "client")]
-use crate::client::ClientError;
-#[cfg(feature = "client")]
-use crate::client_middleware::{CallResult, ClientRequest, NextCall};
-use crate::threading::Threading;
-
-use super::caller_key::CallerKey;
-use super::layers::layer;
+use super::around::{Around, MiddlewareResult, Next};
 use super::limit_error::LimitError;
-use super::next::{MiddlewareResult, Next};
-use super::server_request::ServerRequest;
 
 /// Middleware that bounds the requests of each caller over time, with a token bucket. A request
 /// beyond the limit waits if it is told to, or is refused with [`LimitError::RateExceeded`].
@@ -76,35 +67,17 @@ impl RateLimit {
         self
     }
 
-    async fn around<K: Threading>(
+    pub(super) async fn around<A: Around>(
         &self,
-        request: &ServerRequest,
-        next: Next<K>,
-    ) -> MiddlewareResult {
-        let (caller, now) = (CallerKey::new(request), request.now());
+        request: A::Request,
+        next: Next<A>,
+    ) -> MiddlewareResult<A> {
+        let (caller, now) = (A::caller(&request), A::now(&request));
         let wait = self.buckets.lock(|buckets| buckets.take(&caller, self, now));
         let wait = wait.map_err(|retry_after| LimitError::RateExceeded { retry_after })?;
         if !wait.is_zero() {
             let mut token = Token { limit: self, caller: Some(caller) };
-            request.sleep_until(now + wait).await;
-            token.caller = None;
-        }
-        next.run().await
-    }
-}
-
-layer!(RateLimit);
-
-#[cfg(feature = "client")]
-impl RateLimit {
-    pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
-        let (caller, now) = (CallerKey::Owner(request.connection()), request.now());
-        let wait = self.buckets.lock(|buckets| buckets.take(&caller, self, now));
-        let refused = |retry_after| ClientError::Limited(LimitError::RateExceeded { retry_after });
-        let wait = wait.map_err(refused)?;
-        if !wait.is_zero() {
-            let mut token = Token { limit: self, caller: Some(caller) };
-            request.sleep(wait).await;
+            A::sleep(&request, wait).await;
             token.caller = None;
         }
         next.run(request).await
@@ -119,6 +92,18 @@ impl fmt::Debug for RateLimit {
             .field("callers_max", &self.callers_max)
             .finish_non_exhaustive()
     }
+}
+
+/// Tells callers apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(unnameable_types, reason = "only this crate uses it")]
+pub enum CallerKey {
+    /// The other end of a byte stream, by the number of the endpoint. Endpoints of one server may
+    /// have different clients.
+    Owner(usize),
+    /// All unknown senders to an endpoint: nothing tells them apart.
+    Anonymous(usize),
+    Known(Principal),
 }
 
 /// The token of a request that waits for it. Dropping it returns the token.

@@ -9,8 +9,10 @@ use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{Capabilities, Method};
 use mcp_sansio::{Caller, Instant, Job, Principal, Revision, SessionKey};
+use serde::Serialize;
 
 use crate::context::{CommandSender, Incoming};
+use crate::json_object::with_member;
 use crate::panics::PanicGuard;
 use crate::reply::HandlerError;
 use crate::server_binding::ServerBinding;
@@ -19,12 +21,10 @@ use super::endpoint_clock::{EndpointClock, Sleep};
 
 /// A request to a server, as its middleware sees it. Cheap to clone.
 ///
-/// Its parameters are changed for the inner middleware and the handler with
-/// [`Next::params`](super::Next::params) and [`Next::insert_meta`](super::Next::insert_meta).
+/// Changes reach the inner middleware and the handler.
 #[derive(Clone)]
 pub struct ServerRequest {
     parts: Arc<Parts>,
-    deadline: Option<Instant>,
 }
 
 /// The inputs of a call through middleware that a plain call does not have.
@@ -82,14 +82,13 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn incoming(&self, deadline: Option<Instant>) -> Incoming<'_, 'static> {
+    pub(super) fn incoming(&self) -> Incoming<'_, 'static> {
         Incoming {
             request: &self.request,
             commands: &self.commands,
             tasks: self.tasks,
             is_task: self.is_task,
             id: self.wrapped.id.as_ref(),
-            deadline,
             lists: self.wrapped.lists.as_ref(),
             #[cfg(feature = "observer")]
             observation: self.observation.as_ref(),
@@ -101,7 +100,7 @@ impl Parts {
 
 impl ServerRequest {
     pub(super) fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts), deadline: None }
+        Self { parts: Arc::new(parts) }
     }
 
     pub(super) fn parts(&self) -> &Parts {
@@ -112,13 +111,33 @@ impl ServerRequest {
         &*self.parts.wrapped.clock
     }
 
-    /// Limits the deadline.
-    pub(super) fn limit(&mut self, deadline: Instant) {
-        self.deadline = Some(self.deadline.map_or(deadline, |known| known.min(deadline)));
-    }
-
-    /// Returns the request with other parameters.
-    pub(super) fn with_params(&self, params: RawJson<'_>) -> Result<Self, HandlerError> {
+    /// Replaces the parameters: a JSON object, with `_meta`.
+    ///
+    /// They remain those of the method: the name, URI or task that the request names must stay, since
+    /// the caller's permissions were checked for it; arguments of a tool are validated again. The
+    /// values that the machine has read from the old ones stay in force: the revision, the capabilities of the
+    /// client, the progress token and the answers to input requests.
+    ///
+    /// ```
+    /// use mcp_sansio::jsonrpc::RawJson;
+    /// use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest};
+    ///
+    /// /// Searches in everything, whatever the client says.
+    /// async fn everywhere(mut request: ServerRequest, next: Next) -> MiddlewareResult {
+    ///     if request.target().as_deref() == Some("search") {
+    ///         let params = r#"{"name":"search","arguments":{"scope":"all"}}"#;
+    ///         request.set_params(RawJson::parse(params)?)?;
+    ///     }
+    ///     next.run(request).await
+    /// }
+    /// # let _ = everywhere;
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error of invalid arguments, as if the client had sent them; otherwise an internal error,
+    /// because the fault is that of the middleware.
+    pub fn set_params(&mut self, params: RawJson<'_>) -> Result<(), HandlerError> {
         let parts = self.parts();
         let changed = parts.request.with_params(params);
         // The fault of the middleware, not of the client.
@@ -141,7 +160,37 @@ impl ServerRequest {
             client_extensions: parts.client_extensions.clone(),
             ..*parts
         };
-        Ok(Self { parts: Arc::new(parts), deadline: self.deadline })
+        self.parts = Arc::new(parts);
+        Ok(())
+    }
+
+    /// Adds an entry to `_meta`, or replaces it.
+    ///
+    /// # Errors
+    ///
+    /// The value cannot be serialized: an internal error.
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-030]: the other entries stay.
+    pub fn insert_meta<T: Serialize + ?Sized>(
+        &mut self,
+        key: &str,
+        value: &T,
+    ) -> Result<(), HandlerError> {
+        let value = RawJson::from_serialize(value)?;
+        self.set_meta(key, Some(&value))
+    }
+
+    /// Removes an entry of `_meta`.
+    ///
+    /// # Errors
+    ///
+    /// None that a request of a client can cause: see [`set_params`](Self::set_params).
+    pub fn remove_meta(&mut self, key: &str) -> Result<(), HandlerError> {
+        self.set_meta(key, None)
+    }
+
+    fn set_meta(&mut self, key: &str, value: Option<&RawJson<'_>>) -> Result<(), HandlerError> {
+        let meta = with_member(&self.meta(), key, value);
+        self.set_params(with_member(self.params(), "_meta", Some(&meta)))
     }
 
     /// Returns the metadata of the request: a JSON object, `{}` if the client sent none.
@@ -253,13 +302,6 @@ impl ServerRequest {
         self.parts.wrapped.is_read_only
     }
 
-    /// Returns when an outer [`Timeout`](super::Timeout), or [`Next::deadline`](super::Next::deadline),
-    /// ends the request. Clients do not send deadlines.
-    #[must_use]
-    pub const fn deadline(&self) -> Option<Instant> {
-        self.deadline
-    }
-
     /// Returns the current time: see the [module](super#time).
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -283,7 +325,6 @@ impl fmt::Debug for ServerRequest {
         f.debug_struct("ServerRequest")
             .field("method", self.method())
             .field("revision", &self.revision())
-            .field("deadline", &self.deadline)
             .finish_non_exhaustive()
     }
 }

@@ -15,8 +15,8 @@ use mcp_sansio::protocol::LoggingLevel;
 use serde::de::DeserializeOwned;
 
 use crate::client::{Client, ClientError, Command};
-use crate::client_middleware::{CallResult, ClientRequest, NextCall, SentCall};
 use crate::followed_task::FollowedTask;
+use crate::middleware::{ClientRequest, LayeredCall};
 use crate::response_cache::CacheMode;
 
 use super::{Abandoned, OnProgress, Pending};
@@ -218,11 +218,8 @@ impl<T> ClientCall<T> {
             fields: self.fields,
             cache_mode: self.cache_mode,
         };
-        let (next, sent) = NextCall::new(self.on_progress);
-        let future = Box::pin(async move { next.run(request).await });
-        let layered = Some(Layered { future, sent });
         let mut call = CallFuture::new(self.client, self.pending);
-        call.layered = layered;
+        call.layered = Some(LayeredCall::new(request, self.on_progress));
         call
     }
 
@@ -260,33 +257,19 @@ pub struct CallFuture<T> {
     client: Client,
     pending: Arc<Pending>,
     /// Set if the host has middleware, which then sends the call.
-    layered: Option<Layered>,
+    layered: Option<LayeredCall>,
     /// The task that the call has become.
     followed: Option<FollowedTask>,
-    /// Whether the server asked for input before the result, since 2026-07-28.
-    took_input: bool,
     result: PhantomData<fn() -> T>,
 }
 
 impl<T> CallFuture<T> {
     pub(crate) const fn new(client: Client, pending: Arc<Pending>) -> Self {
-        Self {
-            client,
-            pending,
-            layered: None,
-            followed: None,
-            took_input: false,
-            result: PhantomData,
-        }
-    }
-
-    /// Whether the server asked for input before the result, since 2026-07-28.
-    pub(crate) const fn took_input(&self) -> bool {
-        self.took_input
+        Self { client, pending, layered: None, followed: None, result: PhantomData }
     }
 
     pub(crate) fn pending(&self) -> Arc<Pending> {
-        let sent = self.layered.as_ref().and_then(|layered| layered.sent.task());
+        let sent = self.layered.as_ref().and_then(LayeredCall::task);
         sent.unwrap_or_else(|| Arc::clone(&self.pending))
     }
 }
@@ -305,12 +288,10 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
                 self.followed = None;
                 return Poll::Ready(result.and_then(|result| self.client.decode(&result.as_raw())));
             }
-            let (outcome, took_input) = ready!(self.pending.poll(cx, |inner| {
+            let text = ready!(self.pending.poll(cx, |inner| {
                 let outcome = inner.outcome.take()?;
-                Some((outcome.map(|()| core::mem::take(&mut inner.text)), inner.took_input))
-            }));
-            self.took_input = took_input;
-            let text = outcome?;
+                Some(outcome.map(|()| core::mem::take(&mut inner.text)))
+            }))?;
             let result = RawJson::trusted(&text);
             if self.client.shared().follows_tasks {
                 #[cfg(feature = "http")]
@@ -338,17 +319,5 @@ impl<T> Drop for CallFuture<T> {
             }
             Abandoned::Ended => self.client.call_pool().put(&mut self.pending),
         }
-    }
-}
-
-/// A call inside the host's middleware.
-struct Layered {
-    future: Pin<Box<dyn Future<Output = CallResult> + Send>>,
-    sent: Arc<SentCall>,
-}
-
-impl fmt::Debug for Layered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Layered")
     }
 }

@@ -7,10 +7,12 @@ use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{Event, Failure};
 use mcp_sansio::protocol::{ElicitParams, ElicitResult, Resource, TextResourceContents};
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_handlers::client_middleware::{CallResult, ClientRequest, NextCall};
-use mcp_sansio_handlers::middleware::{ConcurrencyLimit, LimitError, RateLimit};
+use mcp_sansio_handlers::middleware::{
+    AccessLog, Calls, ClientRequest, LimitError, MiddlewareResult, Next, RateLimit,
+};
 use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,
+    Call, Client, ClientError, Elicit, HandlerError, Host, HostRequest, NoArguments, ReadResource,
+    Server,
 };
 use mcp_sansio_test::{Pair, Transport};
 
@@ -25,7 +27,7 @@ type Log = Arc<Mutex<Vec<String>>>;
 fn logged(
     name: &'static str,
     log: &Log,
-) -> impl Fn(ClientRequest, NextCall) -> Logged + Clone + use<> {
+) -> impl Fn(ClientRequest, Next<Calls>) -> Logged + Clone + use<> {
     let log = Arc::clone(log);
     move |request, next| {
         let log = Arc::clone(&log);
@@ -40,7 +42,7 @@ fn logged(
     }
 }
 
-type Logged = std::pin::Pin<Box<dyn Future<Output = CallResult> + Send>>;
+type Logged = std::pin::Pin<Box<dyn Future<Output = MiddlewareResult<Calls>> + Send>>;
 
 /// A server with a tool that returns its argument, and the last metadata that it received.
 fn server_with_meta() -> (Server, Arc<Mutex<String>>) {
@@ -126,7 +128,7 @@ fn middleware_passes_every_call_in_the_order_of_registration() {
 #[test]
 fn changed_parameters_metadata_and_results_reach_the_inner_middleware_the_server_and_the_caller() {
     // Rule: [EXT-030].
-    async fn change(mut request: ClientRequest, next: NextCall) -> CallResult {
+    async fn change(mut request: ClientRequest, next: Next<Calls>) -> MiddlewareResult<Calls> {
         request.insert_meta("com.example/a", &serde_json::json!({ "deep": [1] }))?;
         request.insert_meta("com.example/b", &2)?;
         if request.method().as_str() == "tools/call" {
@@ -139,7 +141,7 @@ fn changed_parameters_metadata_and_results_reach_the_inner_middleware_the_server
     }
     let seen = Log::default();
     let log = Arc::clone(&seen);
-    let inner = move |mut request: ClientRequest, next: NextCall| {
+    let inner = move |mut request: ClientRequest, next: Next<Calls>| {
         log.lock().unwrap().push(request.meta().as_str().to_owned());
         request.remove_meta("com.example/b");
         async move { next.run(request).await }
@@ -158,7 +160,7 @@ fn changed_parameters_metadata_and_results_reach_the_inner_middleware_the_server
 
 #[test]
 fn an_answer_of_middleware_sends_nothing_and_is_decoded_by_the_caller() {
-    async fn answer(request: ClientRequest, _: NextCall) -> CallResult {
+    async fn answer(request: ClientRequest, _: Next<Calls>) -> MiddlewareResult<Calls> {
         let text = match request.params().get("arguments") {
             Some(_) => r#"{"content":[{"type":"text","text":"from here"}]}"#,
             None => "{}",
@@ -176,7 +178,7 @@ fn an_answer_of_middleware_sends_nothing_and_is_decoded_by_the_caller() {
 
 #[test]
 fn parameters_that_are_no_object_are_not_sent() {
-    async fn spoil(mut request: ClientRequest, next: NextCall) -> CallResult {
+    async fn spoil(mut request: ClientRequest, next: Next<Calls>) -> MiddlewareResult<Calls> {
         request.set_params(RawJson::parse("[1]").unwrap());
         request.insert_meta("a", &1)?;
         next.run(request).await
@@ -190,7 +192,7 @@ fn parameters_that_are_no_object_are_not_sent() {
 
 #[test]
 fn a_retry_is_another_call_whose_progress_the_caller_sees() {
-    async fn retry(request: ClientRequest, next: NextCall) -> CallResult {
+    async fn retry(request: ClientRequest, next: Next<Calls>) -> MiddlewareResult<Calls> {
         match next.run(request.clone()).await {
             Err(ClientError::Failed(Failure::TimedOut { .. })) => next.run(request).await,
             result => result,
@@ -227,7 +229,7 @@ fn dropping_a_call_cancels_it_and_drops_its_middleware() {
     // Rule: [EXT-033].
     let (gate, alive) = (Gate::default(), Arc::new(()));
     let kept = Arc::clone(&alive);
-    let hold = async move |request: ClientRequest, next: NextCall| {
+    let hold = async move |request: ClientRequest, next: Next<Calls>| {
         let _kept = Arc::clone(&kept);
         next.run(request).await
     };
@@ -291,26 +293,43 @@ fn the_pages_of_a_list_pass_and_lookups_in_the_cache_do_not() {
 }
 
 #[test]
-fn calls_beyond_the_concurrency_limit_of_a_host_wait_or_are_not_sent() {
-    let gate = Gate::default();
-    let waits = gate.clone();
-    let server = Server::new("s", "1").tool("wait", "", move |_: Call<NoArguments>| {
-        let gate = waits.clone();
-        async move {
-            gate.passed().await;
-            "done"
-        }
+fn an_access_log_reports_calls_with_their_outcomes() {
+    let records = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&records);
+    let log = AccessLog::new(move |record| {
+        let record = record.to_string();
+        // Without the time.
+        let (_, record) = record.split_once(' ').unwrap();
+        log.lock().unwrap().push(record.to_owned());
     });
-    let limit = ConcurrencyLimit::new(1).waiting_max(1);
-    let host = Host::new("host", "1").call_middleware(limit);
-    let (client, mut pair) = connect_host(&server, host, Revision::V2026_07_28);
-    let first = pair.start(client.call_tool("wait", &NoArguments {}));
-    let second = pair.start(client.call_tool("wait", &NoArguments {}));
-    assert_eq!(pair.transcript.count("\"method\":\"tools/call\""), 1, "{}", pair.transcript);
-    let third = pair.run(client.call_tool("wait", &NoArguments {}));
-    assert!(matches!(third, Err(ClientError::Limited(LimitError::Busy))), "{third:?}");
-    gate.open();
-    assert!(pair.run(first).is_ok() && pair.run(second).is_ok());
+    let host = Host::new("h", "1").call_middleware(log);
+    let server = Server::new("s", "1")
+        .tool("find", "", |_: Call<Place>| "found")
+        .tool("fail", "", |_: Call<Place>| Err::<String, _>(HandlerError::failed("lost")))
+        .resource(Resource::new("mem://a", "a"), |_: Call<ReadResource>| {
+            TextResourceContents::new("mem://a", "text")
+        })
+        .tool("slow", "", async |_: Call<NoArguments>| core::future::pending::<String>().await);
+    let (client, mut pair) = connect_host(&server, host, Revision::LATEST);
+    pair.run(client.call_tool("find", &oslo())).unwrap();
+    pair.run(client.call_tool("fail", &oslo())).unwrap();
+    pair.run(client.read_resource("mem://a")).unwrap();
+    pair.run(client.call_tool("none", &NoArguments {})).unwrap_err();
+    let hurried = client.call_tool("slow", &NoArguments {}).timeout_hard(10 * SECOND);
+    pair.run(hurried).unwrap_err();
+    let slow = pair.start(client.call_tool("slow", &NoArguments {}));
+    pair.advance(Duration::from_millis(35));
+    pair.run_until_idle();
+    drop(slow);
+    let expected = [
+        r#"tools/call "find" - ok 0ms"#,
+        r#"tools/call "fail" - tool-error 0ms"#,
+        r#"resources/read "mem://a" - ok 0ms"#,
+        r#"tools/call "none" - error:-32602 0ms"#,
+        r#"tools/call "slow" - failed 10000ms"#,
+        r#"tools/call "slow" - cancelled 35ms"#,
+    ];
+    assert_eq!(*records.lock().unwrap(), expected);
 }
 
 #[test]

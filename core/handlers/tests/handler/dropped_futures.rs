@@ -13,7 +13,7 @@ use mcp_sansio::protocol::{
     ElicitParams, ElicitResult, Resource, ResourceContents, SubscriptionFilter, TaskSupport,
     TextResourceContents, Tool,
 };
-use mcp_sansio_handlers::client_middleware::{CallResult, ClientRequest, NextCall};
+use mcp_sansio_handlers::middleware::{Calls, ClientRequest, MiddlewareResult, Next};
 use mcp_sansio_handlers::{
     Call, Client, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,
 };
@@ -95,7 +95,7 @@ fn host(token: &Token, layered: bool) -> Host {
 }
 
 /// Middleware that holds each result for a while.
-async fn dawdle(request: ClientRequest, next: NextCall) -> CallResult {
+async fn dawdle(request: ClientRequest, next: Next<Calls>) -> MiddlewareResult<Calls> {
     let result = next.run(request.clone()).await;
     request.sleep(Duration::from_millis(10)).await;
     result

@@ -91,9 +91,9 @@ fn the_middleware_of_extensions_runs_where_the_application_registers_them() {
     let order = Arc::new(Mutex::new(Vec::new()));
     let note = |name: &'static str| {
         let order = Arc::clone(&order);
-        async move |_: ServerRequest, next: Next| -> MiddlewareResult {
+        async move |request: ServerRequest, next: Next| -> MiddlewareResult {
             order.lock().unwrap().push(name);
-            let result = next.run().await;
+            let result = next.run(request).await;
             order.lock().unwrap().push(name);
             result
         }

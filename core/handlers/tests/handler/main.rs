@@ -10,7 +10,6 @@ mod authorization_store;
 mod bindings;
 mod calls;
 mod catalog_edit;
-mod client_layers;
 mod client_middleware;
 mod client_tasks;
 #[cfg(feature = "http")]
@@ -59,7 +58,6 @@ mod mailbox_limits;
 #[cfg(all(feature = "extensions", feature = "http"))]
 mod message_middleware;
 mod middleware;
-mod middleware_cache;
 mod middleware_changes;
 mod middleware_limits;
 #[cfg(feature = "http")]
@@ -88,7 +86,6 @@ mod session_items;
 #[cfg(feature = "http")]
 mod shards;
 #[cfg(feature = "http")]
-mod shared_changes;
 #[cfg(feature = "http")]
 mod shared_legacy_tasks;
 #[cfg(feature = "protection")]

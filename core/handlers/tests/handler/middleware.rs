@@ -43,7 +43,7 @@ impl Log {
         server.middleware(move |request: ServerRequest, next: Next| async move {
             let target = request.target().map(String::from).unwrap_or_default();
             log.note(format!("{name} {} {target}", request.method().as_str()));
-            let result = next.run().await;
+            let result = next.run(request).await;
             log.note(format!("{name} {}", if result.is_ok() { "ok" } else { "error" }));
             result
         })
@@ -161,10 +161,10 @@ fn middleware_sees_what_the_machine_knows_of_the_request() {
         assert_eq!(request.revision(), Revision::LATEST);
         assert!(request.caller().is_owner() && request.principal().is_none());
         assert!(matches!(request.id(), Some(RequestId::Number(_))));
-        assert!(request.item().is_some() && request.deadline().is_none());
+        assert!(request.item().is_some());
         assert!(!request.is_read_only() && !request.is_task() && request.inputs().is_empty());
         assert!(!format!("{request:?} {next:?}").contains("Oslo"));
-        next.run().await
+        next.run(request).await
     });
     let (client, mut pair) = connect(&server, Revision::LATEST);
     assert_eq!(text(&pair.run(client.call_tool("greet", &oslo())).unwrap()), "hello Oslo");
@@ -177,7 +177,7 @@ fn middleware_can_answer_without_the_handler() {
         if request.target().as_deref() == Some("greet") {
             return Ok(ResultBody::Tool(CallToolResult::text("closed")));
         }
-        next.run().await
+        next.run(request).await
     };
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server(&log).middleware(answers), revision);
@@ -216,13 +216,13 @@ fn middleware_can_call_the_handler_again() {
     let server = Server::new("s", "1")
         .middleware(async |request: ServerRequest, next: Next| {
             for pause in [1, 2, 4] {
-                match next.run().await {
+                match next.run(request.clone()).await {
                     Ok(ResultBody::Tool(result)) if result.is_error == Some(true) => {}
                     result => return result,
                 }
                 request.sleep(Duration::from_secs(pause)).await;
             }
-            next.run().await
+            next.run(request).await
         })
         .tool("flaky", "", move |_: Call<NoArguments>| {
             let tries = Arc::clone(&tries);
@@ -302,7 +302,7 @@ fn a_cancelled_sleep_leaves_no_timer() {
     let server = Server::new("s", "1")
         .middleware(async |request: ServerRequest, next: Next| {
             request.sleep(Duration::from_secs(5)).await;
-            next.run().await
+            next.run(request).await
         })
         .tool("greet", "", |_: Call<NoArguments>| "hello");
     let (client, mut pair) = connect(&server, Revision::LATEST);
@@ -347,7 +347,7 @@ fn local_middleware_needs_no_send() {
     let server = Server::local("s", "1")
         .middleware(async move |request: ServerRequest, next: Next<Local>| {
             shared.borrow_mut().push(request.method().as_str().to_owned());
-            next.run().await
+            next.run(request).await
         })
         .tool("greet", "", |_: Call<NoArguments>| "hello");
     let (client, mut pair) = connect(&server, Revision::LATEST);
@@ -389,12 +389,13 @@ fn a_handler_that_becomes_a_task_stays_inside_its_middleware() {
 fn a_cancelled_task_drops_its_middleware() {
     let (log, gate) = (Log::default(), Gate::default());
     let dropped = log.clone();
-    let server = Server::new("s", "1").middleware(move |_: ServerRequest, next: Next| async move {
-        let guard = Dropped(dropped);
-        let result = next.run().await;
-        drop(guard);
-        result
-    });
+    let server =
+        Server::new("s", "1").middleware(move |request: ServerRequest, next: Next| async move {
+            let guard = Dropped(dropped);
+            let result = next.run(request).await;
+            drop(guard);
+            result
+        });
     let mut client = TaskClient::new(&with_task(server, &gate));
     let task = client.task("slow");
     assert_eq!(log.take(), [""; 0]);
@@ -410,7 +411,7 @@ fn a_task_that_its_client_requests_passes_middleware() {
     let server = server.task_support("slow", TaskSupport::Optional).middleware(
         async |request: ServerRequest, next: Next| {
             assert!(request.is_task());
-            next.run().await
+            next.run(request).await
         },
     );
     let (client, mut pair) = connect(&server, Revision::V2025_11_25);
@@ -449,7 +450,7 @@ fn a_handler_on_http_tells_the_driver_of_its_deadline_and_sees_the_time_of_its_p
     let server = Server::new("s", "1")
         .middleware(async |request: ServerRequest, next: Next| {
             request.sleep(Duration::from_secs(5)).await;
-            next.run().await
+            next.run(request).await
         })
         .tool("greet", "", |_: Call<NoArguments>| "hello");
     let mut server = server.http(HttpServerOptions::new(), [7; 32], 7).unwrap();

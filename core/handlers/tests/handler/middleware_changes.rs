@@ -68,20 +68,20 @@ fn changed_parameters_and_metadata_reach_the_inner_middleware_and_the_handler() 
     // Rule: [EXT-030] [EXT-034].
     let seen = Arc::new(Mutex::new(String::new()));
     let shown = Arc::clone(&seen);
-    let outer = async |request: ServerRequest, next: Next| {
+    let outer = async |mut request: ServerRequest, next: Next| {
         let meta = request.params().get("_meta").unwrap().into_owned();
-        let next = next.params(echo("Rome"))?;
         assert_eq!(request.arguments().unwrap().as_str(), r#"{"location":"Oslo"}"#);
-        // Without the metadata of the client; a call of `params` replaces everything.
-        let next = next.insert_meta("com.example/added", &[true])?;
+        request.set_params(echo("Rome"))?;
+        // Without the metadata of the client: `set_params` replaces everything.
+        request.insert_meta("com.example/added", &[true])?;
         assert!(meta.get("com.example/kept").is_some());
-        next.run().await
+        next.run(request).await
     };
     let inner = async move |request: ServerRequest, next: Next| {
         *shown.lock().unwrap() = request.meta().as_str().to_owned();
         assert_eq!(request.arguments().unwrap().as_str(), r#"{"location":"Rome"}"#);
         assert_eq!(request.target().as_deref(), Some("echo"));
-        next.run().await
+        next.run(request).await
     };
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server(outer).middleware(inner.clone()), revision);
@@ -102,13 +102,14 @@ fn unknown_metadata_is_kept_when_another_entry_changes() {
     // Rule: [EXT-030].
     let seen = Arc::new(Mutex::new(String::new()));
     let shown = Arc::clone(&seen);
-    let outer = async |_: ServerRequest, next: Next| {
-        let next = next.remove_meta("com.example/gone")?.insert_meta("com.example/new", "n")?;
-        next.run().await
+    let outer = async |mut request: ServerRequest, next: Next| {
+        request.remove_meta("com.example/gone")?;
+        request.insert_meta("com.example/new", "n")?;
+        next.run(request).await
     };
     let inner = async move |request: ServerRequest, next: Next| {
         *shown.lock().unwrap() = request.meta().as_str().to_owned();
-        next.run().await
+        next.run(request).await
     };
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server(outer).middleware(inner.clone()), revision);
@@ -122,7 +123,10 @@ fn unknown_metadata_is_kept_when_another_entry_changes() {
 #[test]
 fn changed_arguments_are_validated_like_those_of_a_client() {
     // Rule: [TOOL-009] [TOOL-010].
-    let change = async |_: ServerRequest, next: Next| next.params(echo("nowhere"))?.run().await;
+    let change = async |mut request: ServerRequest, next: Next| {
+        request.set_params(echo("nowhere"))?;
+        next.run(request).await
+    };
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server(change), revision);
         let answered = call(&client, &mut pair);
@@ -144,8 +148,9 @@ fn neither_the_tool_nor_the_form_of_the_parameters_can_be_changed() {
         r#"{"name":"echo","arguments":[]}"#,
         r#"["echo"]"#,
     ] {
-        let change = async move |_: ServerRequest, next: Next| {
-            next.params(RawJson::parse(params).unwrap())?.run().await
+        let change = async move |mut request: ServerRequest, next: Next| {
+            request.set_params(RawJson::parse(params).unwrap())?;
+            next.run(request).await
         };
         let (client, mut pair) = connect(&server(change), Revision::V2026_07_28);
         let error = call(&client, &mut pair).unwrap_err();
@@ -157,9 +162,10 @@ fn neither_the_tool_nor_the_form_of_the_parameters_can_be_changed() {
 fn metadata_that_middleware_adds_to_a_result_reaches_the_client() {
     // Rule: [EXT-030].
     let mark = async |request: ServerRequest, next: Next| {
-        let body = next.run().await?;
-        assert!(body.to_json(request.revision())?.as_str().starts_with('{'));
-        Ok(body.insert_meta("com.example/mark", &7, request.revision())?)
+        let revision = request.revision();
+        let body = next.run(request).await?;
+        assert!(body.to_json(revision)?.as_str().starts_with('{'));
+        Ok(body.insert_meta("com.example/mark", &7, revision)?)
     };
     let server = Server::new("s", "1")
         .middleware(mark)

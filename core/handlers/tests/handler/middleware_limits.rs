@@ -1,15 +1,19 @@
-//! Limits of time, number and rate around handlers.
+//! Limits of time and rate around handlers, and the log around them.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::middleware::{
-    AccessLog, AccessOutcome, ConcurrencyLimit, MiddlewareResult, Next, RateLimit, ServerRequest,
-    Timeout, when,
+    AccessLog, AccessOutcome, MiddlewareResult, Next, RateLimit, ServerRequest, when,
 };
-use mcp_sansio_handlers::{Call, Client, ClientError, Host, Local, NoArguments, Server, blocking};
+use mcp_sansio_handlers::{
+    Call, Client, ClientError, HandlerError, Host, Local, NoArguments, Server, blocking,
+};
 use mcp_sansio_test::{Identity, Pair, Transport};
 
 use crate::task_client::{Gate, TaskClient, settings};
@@ -51,13 +55,33 @@ fn call<T: Transport>(
 
 // ---------------------------------------------------------------------- time
 
+/// Ends requests after a time, as middleware of an application can.
+fn timeout(
+    after: Duration,
+) -> impl Fn(ServerRequest, Next) -> Pin<Box<dyn Future<Output = MiddlewareResult> + Send>> + Clone
+{
+    move |request, next| {
+        Box::pin(async move {
+            let (mut sleep, mut run) = (request.sleep(after), pin!(next.run(request)));
+            poll_fn(|cx| match run.as_mut().poll(cx) {
+                Poll::Ready(result) => Poll::Ready(result),
+                Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| {
+                    let why = format!("the request took longer than {after:?}");
+                    Err(HandlerError::failed(why))
+                }),
+            })
+            .await
+        })
+    }
+}
+
 #[test]
 fn a_handler_that_takes_too_long_is_dropped_and_answered() {
     // Rule: [TOOL-008].
     for revision in Revision::ALL {
         let (server, alive) = waiting(&Gate::default());
         let before = alive.count();
-        let (client, mut pair) = connect(&server.middleware(Timeout::new(5 * SECOND)), revision);
+        let (client, mut pair) = connect(&server.middleware(timeout(5 * SECOND)), revision);
         let call = pair.start(client.call_tool("wait", &NoArguments {}));
         assert_eq!(alive.count(), before + 1);
         pair.advance(Duration::from_millis(4999));
@@ -75,7 +99,7 @@ fn a_timeout_works_the_same_on_http() {
     for revision in [Revision::V2025_06_18, Revision::LATEST] {
         let (server, alive) = waiting(&Gate::default());
         let before = alive.count();
-        let server = server.middleware(Timeout::new(5 * SECOND));
+        let server = server.middleware(timeout(5 * SECOND));
         let host = Host::new("h", "1").revisions(Revisions::only(revision));
         let (client, mut pair) = mcp_sansio_test::connect_http(&server, &host, None);
         let result = call(&client, &mut pair).unwrap();
@@ -89,7 +113,7 @@ fn a_handler_that_is_quick_enough_is_not_affected_and_leaves_no_timer() {
     use mcp_sansio_handlers::endpoint::Endpoint;
 
     let gate = Gate::default();
-    let server = waiting(&gate).0.middleware(Timeout::new(5 * SECOND));
+    let server = waiting(&gate).0.middleware(timeout(5 * SECOND));
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let call = pair.start(client.call_tool("wait", &NoArguments {}));
     gate.open();
@@ -99,45 +123,13 @@ fn a_handler_that_is_quick_enough_is_not_affected_and_leaves_no_timer() {
 }
 
 #[test]
-fn inner_middleware_sees_the_earliest_deadline() {
-    let sees = async |request: ServerRequest, next: Next| -> MiddlewareResult {
-        assert_eq!(request.deadline(), Some(request.now() + 3 * SECOND));
-        next.run().await
-    };
-    let server = Server::new("s", "1")
-        .middleware(Timeout::new(9 * SECOND))
-        .middleware(Timeout::new(3 * SECOND))
-        .middleware(Timeout::new(7 * SECOND))
-        .middleware(sees)
-        .tool("wait", "", |call: Call<NoArguments>| {
-            assert_eq!(call.deadline(), Some(Instant::ZERO + 3 * SECOND));
-            assert!(call.id().is_some());
-            "done"
-        });
-    let (client, mut pair) = connect(&server, Revision::LATEST);
-    assert_eq!(text(&call(&client, &mut pair).unwrap()), "done");
-}
-
-#[test]
-fn a_handler_without_a_timeout_has_no_deadline() {
-    for revision in [Revision::V2025_06_18, Revision::LATEST] {
-        let server = Server::new("s", "1").tool("wait", "", |call: Call<NoArguments>| {
-            assert_eq!(call.deadline(), None);
-            "done"
-        });
-        let (client, mut pair) = connect(&server, revision);
-        assert_eq!(text(&call(&client, &mut pair).unwrap()), "done");
-    }
-}
-
-#[test]
 fn a_timeout_tells_a_blocking_handler_that_it_is_cancelled() {
     // Rule: [CANC-017].
     let (jobs, cancelled) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
     let (queue, seen) = (Arc::clone(&jobs), Arc::clone(&cancelled));
     let server = Server::new("s", "1")
         .spawner(move |job| queue.lock().unwrap().push(job))
-        .middleware(Timeout::new(SECOND))
+        .middleware(timeout(SECOND))
         .tool(
             "wait",
             "",
@@ -154,15 +146,16 @@ fn a_timeout_tells_a_blocking_handler_that_it_is_cancelled() {
 
 #[test]
 fn local_servers_have_the_same_limits() {
+    let limit = RateLimit::new(1, 5 * SECOND).wait_max(5 * SECOND);
     let server = Server::local("s", "1")
-        .middleware(ConcurrencyLimit::new(1))
-        .middleware(RateLimit::new(1, SECOND).wait_max(SECOND))
-        .middleware(when(|_: &ServerRequest| true, Timeout::new(5 * SECOND)))
-        .middleware(async |_: ServerRequest, next: Next<Local>| next.run().await)
-        .tool("wait", "", async |_: Call<NoArguments>| std::future::pending::<()>().await);
+        .middleware(when(|_: &ServerRequest| true, limit))
+        .middleware(when(|_: &ServerRequest| false, RateLimit::new(1, 100 * SECOND)))
+        .middleware(async |request: ServerRequest, next: Next<Local>| next.run(request).await)
+        .tool("wait", "", async |_: Call<NoArguments>| "done");
     let (client, mut pair) = connect(&server, Revision::LATEST);
-    assert_eq!(call(&client, &mut pair).unwrap().is_error, Some(true));
-    assert_eq!(call(&client, &mut pair).unwrap().is_error, Some(true));
+    for _ in 0..3 {
+        assert_eq!(text(&call(&client, &mut pair).unwrap()), "done");
+    }
     assert_eq!(pair.clock().elapsed(), 10 * SECOND);
 }
 
@@ -170,7 +163,7 @@ fn local_servers_have_the_same_limits() {
 fn a_condition_selects_requests() {
     let slow = |request: &ServerRequest| request.target().as_deref() == Some("slow");
     let server = Server::new("s", "1")
-        .middleware(when(slow, Timeout::new(SECOND)))
+        .middleware(when(slow, timeout(SECOND)))
         .tool("slow", "", async |_: Call<NoArguments>| std::future::pending::<()>().await)
         .tool("wait", "", async |_: Call<NoArguments>| std::future::pending::<()>().await);
     let (client, mut pair) = connect(&server, Revision::LATEST);
@@ -185,7 +178,7 @@ fn a_timeout_ends_a_task() {
     // Rule: [TASK-037].
     let (gate, alive) = (Gate::default(), Alive::default());
     let running = alive.clone();
-    let server = Server::new("s", "1").tasks(settings()).middleware(Timeout::new(5 * SECOND)).tool(
+    let server = Server::new("s", "1").tasks(settings()).middleware(timeout(5 * SECOND)).tool(
         "slow",
         "",
         move |call: Call<NoArguments>| {
@@ -205,93 +198,6 @@ fn a_timeout_ends_a_task() {
     client.pass(SECOND);
     assert_eq!((client.status(&task), alive.count()), ("completed".into(), before));
     assert_eq!(client.get(&task)["result"]["isError"], true);
-}
-
-// ---------------------------------------------------------------------- number
-
-#[test]
-fn no_more_requests_run_than_allowed_and_the_others_run_in_order() {
-    let (order, gate) = (Arc::new(Mutex::new(Vec::new())), Gate::default());
-    let (noted, inner) = (Arc::clone(&order), gate.clone());
-    let server = Server::new("s", "1").middleware(ConcurrencyLimit::new(2)).tool(
-        "wait",
-        "",
-        move |call: Call<crate::Place>| {
-            let (noted, gate) = (Arc::clone(&noted), inner.clone());
-            async move {
-                noted.lock().unwrap().push(call.arguments.location.clone());
-                gate.passed().await;
-            }
-        },
-    );
-    let (client, mut pair) = connect(&server, Revision::LATEST);
-    let calls: Vec<_> = ["1", "2", "3", "4", "5"]
-        .map(|name| crate::Place { location: name.into() })
-        .iter()
-        .map(|place| pair.start(client.call_tool("wait", place)))
-        .collect();
-    assert_eq!(*order.lock().unwrap(), ["1", "2"]);
-    gate.open();
-    for call in calls {
-        pair.run(call).unwrap();
-    }
-    assert_eq!(*order.lock().unwrap(), ["1", "2", "3", "4", "5"]);
-}
-
-#[test]
-fn a_request_that_is_cancelled_while_it_waits_never_runs_and_frees_its_place() {
-    let gate = Gate::default();
-    let (server, alive) = waiting(&gate);
-    let before = alive.count();
-    let (client, mut pair) =
-        connect(&server.middleware(ConcurrencyLimit::new(1)), Revision::LATEST);
-    let mut calls: Vec<_> =
-        (0..3).map(|_| pair.start(client.call_tool("wait", &NoArguments {}))).collect();
-    assert_eq!(alive.count(), before + 1);
-    // The second waits, the first runs.
-    drop(calls.remove(1));
-    pair.run_until_idle();
-    drop(calls.remove(0));
-    pair.run_until_idle();
-    assert_eq!(alive.count(), before + 1, "the third runs");
-    gate.open();
-    assert_eq!(text(&pair.run(calls.remove(0)).unwrap()), "done");
-}
-
-#[test]
-fn a_request_beyond_the_queue_is_refused() {
-    let gate = Gate::default();
-    let server = waiting(&gate).0.middleware(ConcurrencyLimit::new(1).waiting_max(1));
-    let (client, mut pair) = connect(&server, Revision::LATEST);
-    let calls: Vec<_> =
-        (0..2).map(|_| pair.start(client.call_tool("wait", &NoArguments {}))).collect();
-    let error = call(&client, &mut pair).unwrap_err();
-    let error = error.as_refusal().unwrap();
-    assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
-    assert_eq!(error.message, "too many requests are in progress; try again later");
-    gate.open();
-    for call in calls {
-        pair.run(call).unwrap();
-    }
-}
-
-#[test]
-fn connections_of_a_server_share_its_limit() {
-    let gate = Gate::default();
-    let (server, alive) = waiting(&gate);
-    let before = alive.count();
-    let server = server.middleware(ConcurrencyLimit::new(1));
-    let (first, mut first_pair) = connect(&server, Revision::LATEST);
-    let (second, mut second_pair) = connect(&server, Revision::LATEST);
-    let one = first_pair.start(first.call_tool("wait", &NoArguments {}));
-    let two = second_pair.start(second.call_tool("wait", &NoArguments {}));
-    assert_eq!(alive.count(), before + 1);
-    // The end of a connection frees its slots.
-    drop((one, first_pair));
-    second_pair.run_until_idle();
-    assert_eq!(alive.count(), before + 1);
-    gate.open();
-    assert_eq!(text(&second_pair.run(two).unwrap()), "done");
 }
 
 // ---------------------------------------------------------------------- rate
@@ -409,10 +315,10 @@ fn each_request_is_logged_in_a_line_without_its_contents() {
     let server = waiting(&gate)
         .0
         .middleware(logged(&lines))
-        .middleware(Timeout::new(3 * SECOND))
+        .middleware(timeout(3 * SECOND))
         .tool("greet", "", |call: Call<crate::Place>| call.arguments.location.clone())
         .prompt("ask", "", async |_: Call<NoArguments>| {
-            Err::<String, _>(mcp_sansio_handlers::HandlerError::failed("secret"))
+            Err::<String, _>(HandlerError::failed("secret"))
         });
     let (client, mut pair) = connect(&server, Revision::LATEST);
     pair.advance(SECOND);

@@ -11,7 +11,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Principal, Revision, Revisions};
 use mcp_sansio_handlers::middleware::{
-    AccessLog, MiddlewareResult, Next, ResultBody, ResultCache, ServerRequest,
+    AccessLog, MiddlewareResult, Next, ResultBody, ServerRequest,
 };
 use mcp_sansio_handlers::{
     Call, Client, HandlerError, Host, NoArguments, ReadResource, Server, ServerItem,
@@ -78,7 +78,7 @@ fn a_list_behind_middleware_is_the_one_that_the_machine_answers() {
         let around = async move |request: ServerRequest, next: Next| -> MiddlewareResult {
             assert!(request.is_list() && request.is_read_only() && request.item().is_none());
             sink.lock().unwrap().push(request.method().as_str().to_owned());
-            next.run().await
+            next.run(request).await
         };
         let plain = over_all(&server(), revision, |_, lists| lists());
         let passed = server().middleware(around.clone()).lists_through_middleware();
@@ -99,25 +99,27 @@ fn a_list_behind_middleware_is_the_one_that_the_machine_answers() {
 #[test]
 fn middleware_changes_a_list_and_answers_in_its_place() {
     // Rule: [EXT-030].
-    let around = async |request: ServerRequest, next: Next| -> MiddlewareResult {
+    let around = async |mut request: ServerRequest, next: Next| -> MiddlewareResult {
         match request.method() {
             it if *it == Method::PromptsList => Err(HandlerError::invalid_params("not now")),
             it if *it == Method::ToolsList => {
                 // The second page, whatever the client asks for.
-                let first = next.run().await?.to_json(request.revision())?;
+                let revision = request.revision();
+                let first = next.run(request.clone()).await?.to_json(revision)?;
                 let cursor = first.decode::<Value>()?["nextCursor"].clone();
                 let params =
                     json!({ "cursor": cursor, "_meta": request.meta().decode::<Value>()? });
-                let second = next.params(RawJson::from_serialize(&params)?)?.run().await?;
-                let mut result: Value = second.to_json(request.revision())?.decode()?;
+                request.set_params(RawJson::from_serialize(&params)?)?;
+                let second = next.run(request).await?;
+                let mut result: Value = second.to_json(revision)?.decode()?;
                 result["tools"]
                     .as_array_mut()
                     .unwrap()
                     .push(first.decode::<Value>()?["tools"][0].clone());
                 let body = ResultBody::Other(mcp_sansio::jsonrpc::Json::from_serialize(&result)?);
-                Ok(body.insert_meta("com.example/by", "middleware", request.revision())?)
+                Ok(body.insert_meta("com.example/by", "middleware", revision)?)
             }
-            _ => next.run().await,
+            _ => next.run(request).await,
         }
     };
     let server = server().middleware(around).lists_through_middleware();
@@ -149,8 +151,6 @@ fn an_invalid_cursor_is_an_error_and_an_edit_is_seen_at_once() {
             sink.lock().unwrap().push(format!("{} {}", record.method, record.outcome));
             written.lock().unwrap().push(record.target.is_none());
         }))
-        // The lists are not kept: the cache knows nothing of their changes.
-        .middleware(ResultCache::new(Duration::from_secs(600)))
         .tool("add", "", |call: Call<NoArguments>| {
             call.edit_catalog(|catalog| {
                 catalog

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{Event, Violation};
 use mcp_sansio::{Instant, PanicGuard, Revision, Revisions};
-use mcp_sansio_handlers::client_middleware::{CallResult, ClientRequest, NextCall};
+use mcp_sansio_handlers::middleware::{Calls, ClientRequest, MiddlewareResult, Next};
 use mcp_sansio_handlers::{Client, ClientError, Host, NoArguments};
 use mcp_sansio_test::{Pair, Script, Stream, Transport};
 
@@ -60,7 +60,7 @@ fn a_malformed_element_does_not_hide_the_others_and_is_reported() {
 
 #[test]
 fn a_report_reaches_the_observers_through_middleware_and_after_the_connection_has_closed() {
-    async fn answer(_: ClientRequest, _: NextCall) -> CallResult {
+    async fn answer(_: ClientRequest, _: Next<Calls>) -> MiddlewareResult<Calls> {
         Ok(Json::from(RawJson::parse(TOOLS).unwrap()))
     }
     let (revision, omitted) = (Revision::V2025_11_25, Omitted::default());

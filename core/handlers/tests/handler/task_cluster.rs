@@ -10,7 +10,7 @@ use mcp_sansio::http::{
 use mcp_sansio::protocol::{ElicitSchema, TaskSupport};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::endpoint::{HttpServer, PendingHandler};
-use mcp_sansio_handlers::{Call, Elicit, NoArguments, Server, ServerHandle};
+use mcp_sansio_handlers::{Call, Elicit, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::cluster_store::{Completion, Store};
@@ -124,11 +124,6 @@ impl TaskCluster {
         };
         cluster.pass(Duration::ZERO);
         cluster
-    }
-
-    /// Returns the application's access to the clients of a node.
-    pub(crate) fn handle(&self, at: usize) -> ServerHandle {
-        self.nodes[at].server.as_ref().expect("the node runs").handle()
     }
 
     /// Runs a function with the server of a node.

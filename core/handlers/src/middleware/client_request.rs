@@ -143,14 +143,6 @@ impl ClientRequest {
         self.fields.insert(name, value)
     }
 
-    /// Whether the call has header fields of its own.
-    pub(crate) fn has_fields(&self) -> bool {
-        #[cfg(feature = "http")]
-        return !self.fields.is_empty();
-        #[cfg(not(feature = "http"))]
-        false
-    }
-
     /// Whether the call is answered without the [cache](crate::Host::cache).
     #[must_use]
     pub fn is_reload(&self) -> bool {
@@ -179,7 +171,7 @@ impl ClientRequest {
     /// Returns the number of the connection among those of its host, from zero.
     #[must_use]
     pub fn connection(&self) -> usize {
-        self.client.layers().map_or(0, |layers| layers.number())
+        self.client.layers().map_or(0, |layers| layers.number)
     }
 
     /// Returns the time at which the adapter last drove the connection: this crate has no clock.

@@ -1,155 +1,197 @@
+//! Middleware around the handlers of a server.
+
 use alloc::boxed::Box;
-use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
 
-#[cfg(feature = "http")]
 use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{ListRequests, MethodName, Request};
 use mcp_sansio::protocol::Method;
+use mcp_sansio::{Caller, Principal};
 
 use crate::context::{CommandSender, RequestParts};
 use crate::dispatch::Invocation;
 #[cfg(feature = "http")]
 use crate::machines::HttpServerMachine;
 use crate::machines::StreamServer;
-use crate::reply::{Outcome, ResultBody, Written};
-use crate::server::Server;
-use crate::threading::{Local, Step, ThreadSafe, Threading};
+use crate::panics::PanicGuard;
+use crate::reply::{ForTool, HandlerError, IntoOutcome, Outcome, ResultBody, Written};
+use crate::server::{Handlers, Server};
+use crate::threading::{Step, ThreadSafe, Threading};
 
+use super::access_log::{AccessOutcome, AccessRecord};
+use super::around::{Around, Layers, Middleware, MiddlewareResult, Next};
 use super::endpoint_clock::{EndpointClock, SleepTable};
-use super::next::{MiddlewareResult, Next, into_outcome};
+use super::rate_limit::CallerKey;
 use super::server_request::{Parts, ServerRequest, Wrapped};
 
-/// A function or a type that can be registered with
-/// [`Server::middleware`](crate::Server::middleware): an `async` function or closure that takes a
-/// [`ServerRequest`] and a [`Next`] and returns a [`MiddlewareResult`], or one of the types in this
-/// [module](super).
-///
-/// `M` tells them apart; the compiler infers it.
-#[diagnostic::on_unimplemented(
-    message = "this cannot be registered as middleware here",
-    label = "not middleware: wrong parameters or wrong result",
-    note = "middleware is an `async fn(ServerRequest, Next) -> MiddlewareResult`; for `Server::local` it takes `Next<Local>`",
-    note = "values that it captures are `Send`, `Sync` and `Clone`; `Server::local` has no such bounds"
-)]
-pub trait Middleware<K: Threading, M> {
-    /// Converts it into the stored form.
-    fn into_middleware(self) -> K::Middleware;
+impl<K: Threading> Around for K {
+    type Request = ServerRequest;
+    type Body = ResultBody;
+    type Error = HandlerError;
+    type Layer = K::Middleware;
+    type Task = <K as Threading>::Task;
+    type Target = HandlerTarget<K>;
+    type Running = HandlerRun<K>;
+    type Output = Outcome;
 
-    /// Returns a function to call with the URI of each resource that changes, before its subscribers
-    /// are notified.
-    #[allow(private_interfaces, reason = "only this crate uses it")]
-    fn resource_observer(&self) -> Option<ResourceObserver> {
-        None
+    fn run(next: &Next<K>, request: ServerRequest) -> HandlerRun<K> {
+        let guard = request.parts().guard;
+        let step = guard.run(|| next.step(request));
+        HandlerRun {
+            step: Some(step.unwrap_or_else(|panicked| Step::Ready(panicked.into()))),
+            guard,
+        }
+    }
+
+    fn is_tool(request: &ServerRequest) -> bool {
+        *request.method() == Method::ToolsCall
+    }
+
+    fn output(result: MiddlewareResult<K>, is_tool: bool) -> Outcome {
+        match result {
+            Ok(body) => Outcome::Result(body),
+            Err(error) if is_tool => IntoOutcome::<ForTool>::into_outcome(Err::<(), _>(error)),
+            Err(error) => error.into_outcome(),
+        }
+    }
+
+    fn now(request: &ServerRequest) -> Instant {
+        request.now()
+    }
+
+    fn sleep(request: &ServerRequest, pause: Duration) -> impl Future<Output = ()> {
+        request.sleep(pause)
+    }
+
+    fn caller(request: &ServerRequest) -> CallerKey {
+        let (caller, endpoint) = (request.caller(), request.clock().endpoint());
+        match caller.principal() {
+            Some(principal) => CallerKey::Known(principal.clone()),
+            None if Caller::is_owner(caller) => CallerKey::Owner(endpoint),
+            None => CallerKey::Anonymous(endpoint),
+        }
+    }
+
+    fn record(request: &ServerRequest, write: impl FnOnce(AccessRecord<'_>)) {
+        write(AccessRecord {
+            started: request.now(),
+            duration: Duration::ZERO,
+            method: request.method().as_str(),
+            target: request.target().as_deref(),
+            principal: request.principal().map(Principal::as_str),
+            revision: request.revision(),
+            id: request.id(),
+            outcome: AccessOutcome::Cancelled,
+        });
+    }
+
+    fn outcome(result: &MiddlewareResult<K>) -> AccessOutcome {
+        AccessOutcome::of_handler(result)
     }
 }
 
-/// A function that is told the URIs of changed resources.
-pub(crate) type ResourceObserver = Arc<dyn Fn(&str) + Send + Sync>;
+/// The handler that the middleware of a request is around.
+#[allow(missing_debug_implementations, unnameable_types, reason = "only this crate uses it")]
+pub struct HandlerTarget<K: Threading> {
+    function: K::Function,
+    handlers: Arc<Handlers<K>>,
+}
 
-/// Marks functions.
-#[derive(Clone, Copy, Debug)]
-pub enum FunctionMarker {}
+impl<K: Threading> Clone for HandlerTarget<K> {
+    fn clone(&self) -> Self {
+        Self { function: self.function.clone(), handlers: Arc::clone(&self.handlers) }
+    }
+}
 
-/// Marks the types of this crate.
-#[derive(Clone, Copy, Debug)]
-pub enum LayerMarker {}
-
-// Cloned for each call, like handlers, so that an `async move` closure may capture values.
-impl<F, R> Middleware<ThreadSafe, FunctionMarker> for F
-where
-    F: FnOnce(ServerRequest, Next) -> R + Clone + Send + Sync + 'static,
-    R: Future<Output = MiddlewareResult> + Send + 'static,
-{
-    fn into_middleware(self) -> <ThreadSafe as Threading>::Middleware {
-        Arc::new(move |request, next| {
-            let function = self.clone();
-            Box::pin(async move {
-                let result = function(request.clone(), next).await;
-                into_outcome(result, &request)
-            })
+impl<K: Threading> Next<K> {
+    /// Calls the next middleware, or the handler. A plain handler does its work in this call.
+    fn step(&self, request: ServerRequest) -> Step<K> {
+        let HandlerTarget { function, handlers } = &self.target;
+        if let Some(layer) = handlers.layers.as_ref().and_then(|layers| layers.get(self.index)) {
+            return Step::Pending(layer(request, self.after()));
+        }
+        let parts = request.parts();
+        function(RequestParts {
+            params: &parts.request.params,
+            revision: parts.request.revision,
+            call: Some(&parts.incoming()),
+            states: handlers.state_map(),
+            spawner: handlers.spawner.as_ref(),
+            default_spawner: parts.default_spawner,
+            cancelled: None,
+            #[cfg(feature = "observer")]
+            observation: parts.observation.as_ref(),
         })
     }
 }
 
-impl<F> Middleware<Local, FunctionMarker> for F
-where
-    F: AsyncFn(ServerRequest, Next<Local>) -> MiddlewareResult + 'static,
-{
-    fn into_middleware(self) -> <Local as Threading>::Middleware {
-        let function = Rc::new(self);
-        Rc::new(move |request, next| {
-            let function = Rc::clone(&function);
-            Box::pin(async move {
-                let result = function(request.clone(), next).await;
-                into_outcome(result, &request)
-            })
-        })
+/// A running step, whose panics become errors.
+#[allow(missing_debug_implementations, unnameable_types, reason = "only this crate uses it")]
+pub struct HandlerRun<K: Threading> {
+    /// `None` once it has ended.
+    step: Option<Step<K>>,
+    guard: PanicGuard,
+}
+
+impl<K: Threading> Unpin for HandlerRun<K> {}
+
+impl<K: Threading> Future for HandlerRun<K> {
+    type Output = MiddlewareResult<K>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { step, guard } = self.get_mut();
+        if let Some(Step::Pending(task)) = step {
+            let outcome = match guard.run(|| Pin::new(task).poll(cx)) {
+                Ok(Poll::Pending) => return Poll::Pending,
+                Ok(Poll::Ready(outcome)) => outcome,
+                Err(panicked) => panicked.into(),
+            };
+            guard.drop(step.replace(Step::Ready(outcome)));
+        }
+        match step.take() {
+            Some(Step::Ready(outcome)) => Poll::Ready(into_result(outcome)),
+            _ => Poll::Pending,
+        }
     }
 }
 
-/// Implements [`Middleware`] for a type with an asynchronous method `around(&self, &ServerRequest,
-/// Next<K>) -> MiddlewareResult`. Calls share the value. A second argument names the method that
-/// returns its [`ResourceObserver`].
-macro_rules! layer {
-    ($layer:ty $(, $observer:ident)?) => {
-        layer!($layer, ThreadSafe, Arc $(, $observer)?);
-        layer!($layer, Local, Rc $(, $observer)?);
-    };
-    ($layer:ty, $threading:ident, $shared:ident $(, $observer:ident)?) => {
-        const _: () = {
-            use alloc::boxed::Box;
-            #[allow(unused_imports, reason = "each kind uses one of them")]
-            use alloc::{rc::Rc, sync::Arc};
-
-            use $crate::middleware::layers::{LayerMarker, Middleware};
-            use $crate::middleware::next::into_outcome;
-            use $crate::threading::{Threading, $threading};
-
-            impl Middleware<$threading, LayerMarker> for $layer {
-                // Inline, so that a layer is compiled only for programs that use it.
-                #[inline]
-                fn into_middleware(self) -> <$threading as Threading>::Middleware {
-                    let layer = Arc::new(self);
-                    $shared::new(move |request, next| {
-                        let layer = Arc::clone(&layer);
-                        Box::pin(async move {
-                            let result = layer.around(&request, next).await;
-                            into_outcome(result, &request)
-                        })
-                    })
-                }
-                $(
-                    #[inline]
-                    fn resource_observer(
-                        &self,
-                    ) -> Option<$crate::middleware::layers::ResourceObserver> {
-                        Some(self.$observer())
-                    }
-                )?
-            }
-        };
-    };
+impl<K: Threading> Drop for HandlerRun<K> {
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-033]
+    fn drop(&mut self) {
+        // The destructor of a cancelled handler may panic as well.
+        let guard = self.guard;
+        guard.drop(self.step.take());
+    }
 }
-pub(super) use layer;
+
+fn into_result(outcome: Outcome) -> Result<ResultBody, HandlerError> {
+    match outcome {
+        Outcome::Result(body) => Ok(body),
+        Outcome::Error(error) => Err(HandlerError::Protocol(error)),
+        Outcome::InputRequired(required) => Err(HandlerError::InputRequired(required)),
+        #[cfg(feature = "http")]
+        Outcome::Refused(refusal) => Err(HandlerError::Refused(refusal)),
+    }
+}
 
 /// The middleware of a server.
 ///
 /// A trait, so that the binary of a server without middleware contains no code for it: only
 /// [`Server::middleware`](crate::Server::middleware) refers to the implementation.
 #[allow(unnameable_types, reason = "only this crate uses it")]
-pub trait Layers<K: Threading>: fmt::Debug {
+pub trait ServerLayers<K: Threading>: fmt::Debug {
     /// Returns a middleware, counted from the outermost.
     fn get(&self, index: usize) -> Option<&K::Middleware>;
 
     /// Returns a list with one more, the innermost.
-    fn with(&self, middleware: K::Middleware, observer: Option<ResourceObserver>) -> K::Layers;
+    fn with(&self, layer: K::Middleware) -> K::Layers;
 
     /// Creates the clock of an endpoint.
     #[allow(private_interfaces, reason = "only this crate uses it")]
@@ -191,57 +233,26 @@ pub trait Layers<K: Threading>: fmt::Debug {
     ) -> Box<Wrapped>;
 }
 
-/// The middleware of a server, the outermost first.
-#[allow(unnameable_types, reason = "only this crate uses it")]
-pub struct LayerList<K: Threading> {
-    layers: Vec<K::Middleware>,
-    /// Those of the middleware that have one.
-    observers: Vec<ResourceObserver>,
-    /// Counts the endpoints of the server.
-    endpoints: Arc<AtomicUsize>,
-}
-
-/// A middleware in its stored form.
-pub(crate) struct Layer<K: Threading> {
-    middleware: K::Middleware,
-    observer: Option<ResourceObserver>,
-}
-
-impl<K: Threading> Layer<K> {
-    pub(crate) fn new<M>(middleware: impl Middleware<K, M>) -> Self {
-        let observer = middleware.resource_observer();
-        Self { middleware: middleware.into_middleware(), observer }
-    }
-}
-
-impl<K: Threading> LayerList<K> {
-    fn new() -> Self {
-        Self { layers: Vec::new(), observers: Vec::new(), endpoints: Arc::default() }
-    }
-}
-
-impl<K: Threading> Layers<K> for LayerList<K> {
+impl<K: Threading> ServerLayers<K> for Layers<K> {
     fn get(&self, index: usize) -> Option<&K::Middleware> {
-        self.layers.get(index)
+        Self::get(self, index)
     }
 
-    fn with(&self, middleware: K::Middleware, observer: Option<ResourceObserver>) -> K::Layers {
-        let (mut layers, mut observers) = (self.layers.clone(), self.observers.clone());
-        layers.push(middleware);
-        observers.extend(observer);
-        K::layers(Self { layers, observers, endpoints: Arc::clone(&self.endpoints) })
+    fn with(&self, layer: K::Middleware) -> K::Layers {
+        let mut layers = self.clone();
+        layers.push(layer);
+        K::layers(layers)
     }
 
     #[allow(private_interfaces, reason = "only this crate uses it")]
     fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock> {
-        let endpoint = self.endpoints.fetch_add(1, Ordering::Relaxed);
-        Arc::new(SleepTable::new(Arc::clone(commands), self.observers.clone(), endpoint))
+        Arc::new(SleepTable::new(Arc::clone(commands), self.connect()))
     }
 
     #[cfg(feature = "http")]
     #[allow(private_interfaces, reason = "only this crate uses it")]
     fn open_clock_of(&self, commands: &CommandSender, endpoint: usize) -> Arc<dyn EndpointClock> {
-        Arc::new(SleepTable::new(Arc::clone(commands), self.observers.clone(), endpoint))
+        Arc::new(SleepTable::new(Arc::clone(commands), endpoint))
     }
 
     #[allow(private_interfaces, reason = "only this crate uses it")]
@@ -269,8 +280,9 @@ impl<K: Threading> Layers<K> for LayerList<K> {
             #[cfg(feature = "extensions")]
             client_extensions: invocation.client_extensions,
         });
-        let first = Next::new(request, function, Arc::clone(invocation.handlers));
-        guard.run(|| first.step()).unwrap_or_else(|panicked| Step::Ready(panicked.into()))
+        let first =
+            Next::new(HandlerTarget { function, handlers: Arc::clone(invocation.handlers) });
+        guard.run(|| first.step(request)).unwrap_or_else(|panicked| Step::Ready(panicked.into()))
     }
 
     #[allow(private_interfaces, reason = "only this crate uses it")]
@@ -299,12 +311,6 @@ impl<K: Threading> Layers<K> for LayerList<K> {
     }
 }
 
-impl<K: Threading> fmt::Debug for LayerList<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Layers").field("length", &self.layers.len()).finish_non_exhaustive()
-    }
-}
-
 impl<K: Threading> Server<K> {
     /// Adds middleware around the handlers of all requests, inside of that of earlier calls: see
     /// the [module](crate::middleware).
@@ -313,21 +319,20 @@ impl<K: Threading> Server<K> {
     /// [`RateLimit`](super::RateLimit).
     #[must_use]
     pub fn middleware<M>(mut self, middleware: impl Middleware<K, M>) -> Self {
-        self.add_layer(Layer::new(middleware));
+        self.add_layer(middleware.into_layer());
         self
     }
 
-    pub(crate) fn add_layer(&mut self, layer: Layer<K>) {
-        let Layer { middleware, observer } = layer;
+    pub(crate) fn add_layer(&mut self, layer: K::Middleware) {
         let handlers = self.functions();
-        let layers = handlers.layers.get_or_insert_with(|| K::layers(LayerList::new()));
-        *layers = layers.with(middleware, observer);
+        let layers = handlers.layers.get_or_insert_with(|| K::layers(Layers::default()));
+        *layers = layers.with(layer);
     }
 
     /// Lets requests for lists pass the middleware as well: `tools/list`, `prompts/list`,
     /// `resources/list` and `resources/templates/list`. Without it, the protocol layer answers them.
     ///
-    /// [`Next::run`](super::Next::run) returns the page that the client would get, and the
+    /// [`Next::run`] returns the page that the client would get, and the
     /// middleware may return another. It sees a change of the catalog at once, but clients that keep
     /// lists learn of a middleware that begins to decide differently only from
     /// [`ServerHandle::edit_catalog`](crate::ServerHandle::edit_catalog), or when the list expires.
@@ -338,11 +343,13 @@ impl<K: Threading> Server<K> {
     /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
     ///
     /// async fn label(request: ServerRequest, next: Next) -> MiddlewareResult {
-    ///     let result = next.run().await?;
-    ///     if !request.is_list() {
+    ///     let revision = request.revision();
+    ///     let is_list = request.is_list();
+    ///     let result = next.run(request).await?;
+    ///     if !is_list {
     ///         return Ok(result);
     ///     }
-    ///     Ok(result.insert_meta("com.example/region", "north", request.revision())?)
+    ///     Ok(result.insert_meta("com.example/region", "north", revision)?)
     /// }
     ///
     /// let server = Server::new("weather", "1.0.0")
@@ -358,7 +365,7 @@ impl<K: Threading> Server<K> {
     pub fn lists_through_middleware(mut self) -> Self {
         self.options.policy_mut().lists = ListRequests::Deliver;
         let handlers = self.functions();
-        handlers.layers.get_or_insert_with(|| K::layers(LayerList::new()));
+        handlers.layers.get_or_insert_with(|| K::layers(Layers::default()));
         for method in LISTS {
             let find = |(known, _): &(String, K::Function)| (**known).cmp(method.as_str());
             if let Err(place) = handlers.others.binary_search_by(find) {
