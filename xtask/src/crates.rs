@@ -1,10 +1,10 @@
 //! The crates of the workspace and their dependencies, according to cargo.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
+use crate::toolchain::Toolchain;
 use crate::{Failure, files};
 
 /// A crate of the workspace.
@@ -49,15 +49,11 @@ pub(crate) struct Target {
 
 /// Returns all crates of the workspace, ordered by folder.
 pub(crate) fn all() -> Result<Vec<Crate>, Failure> {
-    let root = files::root();
+    let packages = packages()?;
+    let names: Vec<&str> = packages.iter().filter_map(|it| it["name"].as_str()).collect();
     let mut crates = Vec::new();
-    for package in packages(&root)? {
-        let read = read(&package, &root);
-        crates.push(read.ok_or_else(|| unreadable("a package's name or path"))?);
-    }
-    let names: Vec<String> = crates.iter().map(|it| it.name.clone()).collect();
-    for one in &mut crates {
-        one.dependencies.retain(|it| names.contains(&it.name) && it.name != one.name);
+    for package in &packages {
+        crates.push(read(package, &names).ok_or_else(unreadable)?);
     }
     crates.sort_by(|one, other| one.folder.cmp(&other.folder));
     Ok(crates)
@@ -65,68 +61,66 @@ pub(crate) fn all() -> Result<Vec<Crate>, Failure> {
 
 /// Returns the targets of all crates of the workspace.
 pub(crate) fn targets() -> Result<Vec<Target>, Failure> {
-    let root = files::root();
     let mut all = Vec::new();
-    for package in packages(&root)? {
-        let targets = package["targets"].as_array().ok_or_else(|| unreadable("targets"))?;
-        for target in targets {
-            let target = target_of(&package, target, &root);
-            all.push(target.ok_or_else(|| unreadable("a target's name or path"))?);
+    for package in packages()? {
+        for target in package["targets"].as_array().ok_or_else(unreadable)? {
+            all.push(target_of(&package, target).ok_or_else(unreadable)?);
         }
     }
     Ok(all)
 }
 
-fn packages(root: &Path) -> Result<Vec<Value>, Failure> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let output = Command::new(cargo)
-        .args(["metadata", "--no-deps", "--format-version=1"])
-        .current_dir(root)
-        .output()?;
+fn packages() -> Result<Vec<Value>, Failure> {
+    let mut command = Toolchain::Own.cargo();
+    command.args(["metadata", "--no-deps", "--format-version=1"]).current_dir(files::root());
+    let output = command.output()?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
         return Err(Failure::Unable(format!("cargo metadata failed: {errors}")));
     }
-    let metadata: Value =
-        serde_json::from_slice(&output.stdout).map_err(|_| unreadable("valid JSON"))?;
-    metadata["packages"].as_array().cloned().ok_or_else(|| unreadable("packages"))
+    let metadata: Value = serde_json::from_slice(&output.stdout).map_err(|_| unreadable())?;
+    metadata["packages"].as_array().cloned().ok_or_else(unreadable)
 }
 
-fn unreadable(what: &str) -> Failure {
-    Failure::Unable(format!("cargo metadata without {what}"))
+fn unreadable() -> Failure {
+    Failure::Unable("cargo metadata without a package's name, path, targets or dependencies".into())
 }
 
-fn target_of(package: &Value, target: &Value, root: &Path) -> Option<Target> {
-    let source = Path::new(target["src_path"].as_str()?);
+fn target_of(package: &Value, target: &Value) -> Option<Target> {
     Some(Target {
         package: package["name"].as_str()?.to_owned(),
         name: target["name"].as_str()?.to_owned(),
         kind: target["kind"][0].as_str()?.to_owned(),
-        source: source.strip_prefix(root).ok()?.to_path_buf(),
+        source: relative(&target["src_path"])?,
         tested: target["test"].as_bool()?,
         doctested: target["doctest"].as_bool()?,
     })
 }
 
-fn read(package: &Value, root: &Path) -> Option<Crate> {
-    let manifest = Path::new(package["manifest_path"].as_str()?);
+/// Returns a path relative to the workspace root.
+fn relative(path: &Value) -> Option<PathBuf> {
+    Some(Path::new(path.as_str()?).strip_prefix(files::root()).ok()?.to_path_buf())
+}
+
+/// Reads a package; `names` are those of the workspace.
+fn read(package: &Value, names: &[&str]) -> Option<Crate> {
+    let name = package["name"].as_str()?;
     let mut dependencies: Vec<Dependency> = Vec::new();
-    for dependency in package["dependencies"].as_array()? {
-        if !dependency["kind"].is_null() {
-            continue;
-        }
-        let name = dependency["name"].as_str()?.to_owned();
-        let optional = dependency["optional"].as_bool()?;
+    for dependency in package["dependencies"].as_array()?.iter().filter(|it| it["kind"].is_null()) {
         let features = dependency["features"].as_array()?.iter();
-        let features = features.filter_map(|it| it.as_str().map(String::from)).collect();
-        dependencies.push(Dependency { name, optional, features });
+        dependencies.push(Dependency {
+            name: dependency["name"].as_str()?.to_owned(),
+            optional: dependency["optional"].as_bool()?,
+            features: features.filter_map(|it| it.as_str().map(String::from)).collect(),
+        });
     }
+    dependencies.retain(|it| names.contains(&it.name.as_str()) && it.name != name);
     Some(Crate {
-        name: package["name"].as_str()?.to_owned(),
+        name: name.to_owned(),
         description: package["description"].as_str().unwrap_or_default().to_owned(),
         published: package["publish"].is_null(),
         features: package["features"].as_object()?.keys().cloned().collect(),
-        folder: manifest.parent()?.strip_prefix(root).ok()?.to_path_buf(),
+        folder: relative(&package["manifest_path"])?.parent()?.to_path_buf(),
         dependencies,
     })
 }

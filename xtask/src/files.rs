@@ -25,6 +25,11 @@ pub(crate) fn is_check(command: &str, arguments: &[&str]) -> Result<bool, Failur
     }
 }
 
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))
+}
+
 /// Returns the target directory of the workspace in `folder`.
 pub(crate) fn built(folder: &Path) -> PathBuf {
     let chosen = std::env::var_os("CARGO_TARGET_DIR");

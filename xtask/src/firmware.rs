@@ -43,7 +43,7 @@ pub(crate) fn flash() -> Result<u64, Failure> {
 /// Builds the firmware. Returns its size and the path of the image.
 fn build() -> Result<(Size, PathBuf), Failure> {
     let toolchain = Toolchain::for_target(TARGET).ok_or_else(|| toolchain::missing(&[TARGET]))?;
-    eprintln!("{TARGET}: with {toolchain}");
+    eprintln!("{TARGET}: with the toolchain: {toolchain:?}");
     let folder = files::root().join("examples/firmware");
     let built = folder.join("target");
     let mut command = toolchain.cargo();

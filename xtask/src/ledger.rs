@@ -8,11 +8,11 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::{Failure, files};
+use crate::{Failure, files, reject};
 use citations::{Citation, Found, Kind};
 use pages::Pages;
 pub(crate) use rules::REVISIONS;
-use rules::{Ledger, Level, Rule};
+use rules::{LEVELS, Ledger, MAY, Rule};
 
 /// The rules of the protocol, those of the extensions, the names of the pages that contain them, and
 /// the rules without code or test.
@@ -64,13 +64,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     };
     let rules: Vec<&Rule> = ledger.rules().filter(asked).collect();
     if rules.is_empty() {
-        return Err(Failure::Unable(format!("no area `{}` in the ledger", or_none(options.area))));
+        return Err(Failure::Unable(format!("no area {:?} in the ledger", options.area)));
     }
 
     let found = citations::find(&root)?;
     let mut errors = found.errors.clone();
     errors.extend(found.citations.iter().filter_map(|citation| wrong(citation, &ledger)));
-    let pages = Pages::parse(&read(&root.join(PAGES))?);
+    let pages = Pages::parse(&files::read(&root.join(PAGES))?);
     errors.extend(found.citations.iter().filter_map(|citation| absent(citation, &pages)));
     let cited = cited(&found);
     report(&rules, &cited);
@@ -78,16 +78,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
         missing(&rules, &cited);
     }
     if options.check {
-        errors.extend(check_gaps(&read(&root.join(OPEN))?, &rules, &cited));
+        errors.extend(check_gaps(&files::read(&root.join(OPEN))?, &rules, &cited));
     }
-
-    for error in &errors {
-        eprintln!("error: {error}");
-    }
-    if errors.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Failed(format!("{} errors in the citations", errors.len())))
+    reject(&errors, "errors in the citations")
 }
 
 fn options<'a>(arguments: &[&'a str]) -> Result<Options<'a>, Failure> {
@@ -110,17 +103,8 @@ fn options<'a>(arguments: &[&'a str]) -> Result<Options<'a>, Failure> {
 }
 
 fn parse(path: &Path) -> Result<Ledger, Failure> {
-    Ledger::parse(&read(path)?)
+    Ledger::parse(&files::read(path)?)
         .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))
-}
-
-fn or_none(text: Option<&str>) -> &str {
-    text.unwrap_or("(any)")
 }
 
 /// Returns the error in a citation, if any.
@@ -163,16 +147,13 @@ fn cited(found: &Found) -> Cited {
 
 fn report(rules: &[&Rule], cited: &Cited) {
     let mut areas = BTreeMap::<&str, Count>::new();
-    let mut levels = BTreeMap::<Level, Count>::new();
+    let mut levels = LEVELS.map(|level| (level, Count::default()));
     let mut total = Count::default();
     for rule in rules {
         let code = cited.code.contains(&rule.id);
         let test = cited.test.contains(&rule.id);
-        for count in [
-            areas.entry(&rule.area).or_default(),
-            levels.entry(rule.level).or_default(),
-            &mut total,
-        ] {
+        let Some(level) = levels.iter_mut().find(|it| it.0 == rule.level) else { continue };
+        for count in [areas.entry(&rule.area).or_default(), &mut level.1, &mut total] {
             count.rules += 1;
             count.code += usize::from(code);
             count.test += usize::from(test);
@@ -184,8 +165,8 @@ fn report(rules: &[&Rule], cited: &Cited) {
         line(area, count);
     }
     println!();
-    for (level, count) in &levels {
-        line(level.as_str(), count);
+    for (level, count) in levels.iter().filter(|(_, count)| count.rules > 0) {
+        line(level, count);
     }
     println!();
     line("total", &total);
@@ -200,7 +181,7 @@ fn missing(rules: &[&Rule], cited: &Cited) {
     for (what, set) in [("code", &cited.code), ("a test", &cited.test)] {
         println!("\nwithout {what}:");
         for rule in rules.iter().filter(|rule| !set.contains(&rule.id)) {
-            println!("{} {} ({}): {}", rule.id, rule.level.as_str(), rule.role, rule.text);
+            println!("{} {} ({}): {}", rule.id, rule.level, rule.role, rule.text);
         }
     }
 }
@@ -234,7 +215,7 @@ fn check_gaps(text: &str, rules: &[&Rule], cited: &Cited) -> Vec<String> {
         match (gap, listed.get(rule.id.as_str()).copied()) {
             (None, None) => {}
             (Some(gap), Some(listed)) if gap == listed => {}
-            (Some(_), None) if rule.level == Level::May => {}
+            (Some(_), None) if rule.level == MAY => {}
             (Some("both"), _) => errors.push(format!("{} has neither code nor test", rule.id)),
             (Some(gap), _) => errors.push(format!("{} has no {gap}", rule.id)),
             (None, Some(_)) => {
@@ -246,86 +227,4 @@ fn check_gaps(text: &str, rules: &[&Rule], cited: &Cited) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LEDGER: &str = "\
-id\tarea\trole\tlevel\trevisions\ttext\tsource
-AAA-001\tone\tboth\tMUST\t2024-11-05..2025-06-18\tFirst.\t2025-06-18:x#one
-AAA-002\tone\tboth\tSHOULD NOT\t2026-07-28\tSecond.\t2026-07-28:x#two
-BBB-001\ttwo\tboth\tMAY\t2025-11-25\tThird.\t2025-11-25:y
-";
-
-    fn citation(id: &str, page: Option<(&str, &str)>) -> Citation {
-        Citation {
-            place: "a.rs:1".to_owned(),
-            id: id.to_owned(),
-            page: page.map(|(revision, page)| (revision.to_owned(), page.to_owned())),
-            kind: Kind::Code,
-        }
-    }
-
-    #[test]
-    fn a_citation_names_a_rule_at_one_of_its_revisions() {
-        let ledger = Ledger::parse(LEDGER).expect("well formed");
-        let wrong = |id, page| wrong(&citation(id, page), &ledger);
-        assert_eq!(wrong("AAA-001", Some(("2025-03-26", "x"))), None);
-        assert_eq!(wrong("AAA-001", None), None);
-        assert_eq!(
-            wrong("AAA-001", Some(("2025-11-25", "x"))).as_deref(),
-            Some(
-                "a.rs:1: AAA-001 is not a rule of 2025-11-25 but of 2024-11-05, 2025-03-26, 2025-06-18"
-            )
-        );
-        assert_eq!(
-            wrong("AAA-009", None).as_deref(),
-            Some("a.rs:1: the ledger has no rule AAA-009")
-        );
-    }
-
-    #[test]
-    fn a_citation_names_the_page_of_the_ledger() {
-        let ledger = Ledger::parse(LEDGER).expect("well formed");
-        let wrong = |page| wrong(&citation("AAA-001", Some(page)), &ledger);
-        assert_eq!(wrong(("2025-06-18", "x")), None);
-        assert_eq!(
-            wrong(("2025-06-18", "y")).as_deref(),
-            Some(
-                "a.rs:1: AAA-001 is cited from the page 2025-06-18 y; the ledger has it from 2025-06-18:x"
-            )
-        );
-    }
-
-    #[test]
-    fn a_cited_page_exists() {
-        let pages = Pages::parse("2025-06-18:x\n");
-        let absent = |page| absent(&citation("AAA-001", Some(page)), &pages);
-        assert_eq!(absent(("2025-06-18", "x")), None);
-        assert_eq!(
-            absent(("2025-06-18", "y")).as_deref(),
-            Some("a.rs:1: 2025-06-18 has no page y")
-        );
-    }
-
-    #[test]
-    fn the_list_of_gaps_is_exact() {
-        let ledger = Ledger::parse(LEDGER).expect("well formed");
-        let rules: Vec<_> = ledger.rules().collect();
-        let set = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
-        let cited = Cited { code: set(&["AAA-001", "AAA-002"]), test: set(&["AAA-001"]) };
-        let check = |text| check_gaps(text, &rules, &cited);
-        assert_eq!(check("# gaps\n\nAAA-002 test no peer does it\n"), [""; 0]);
-        assert_eq!(check("AAA-002 test\n").len(), 2, "a reason is missing");
-        assert_eq!(check("AAA-002 code why\n"), ["AAA-002 has no test"]);
-        assert_eq!(check(""), ["AAA-002 has no test"]);
-        let closed = check("AAA-001 both why\nAAA-002 test why\n");
-        assert_eq!(closed, ["AAA-001 has code and test: take it off the list"]);
-    }
-
-    #[test]
-    fn arguments_that_are_not_known_are_refused() {
-        assert!(options(&["--area", "one", "--missing"]).is_ok_and(|it| it.missing));
-        assert!(options(&["--area"]).is_err());
-        assert!(options(&["--aera", "one"]).is_err());
-    }
-}
+mod tests;

@@ -28,59 +28,25 @@ mod toolchain;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-Development tasks of this project.
+Development tasks of this project. CONTRIBUTING.md says more about each.
 
 cargo run -p xtask -- COMMAND
 
-  api [--check]
-      Writes the public API of each published crate, with all its features, to docs/api/CRATE.txt.
-      Derived implementations and those of auto traits are left out.
-      --check    writes nothing, and fails if a file is not up to date
-  budgets [--write]
-      Counts instructions, allocations and bytes on the heap for the scenarios of
-      benches/budgets.tsv. Fails if instructions or bytes exceed their budget by more than 5 %, a
-      tolerance for differences between compilers, or allocations at all. Each scenario is counted a
-      second time with all features on and none of them used. Needs valgrind.
-      --write    writes the counts as the new budgets, there and in docs/guide/performance.md
-  drawings [--check]
-      Draws two pictures in docs/guide: crates.svg, the crates and layers, and request.svg, the path of
-      a request and its result. Fails if a box names a file or function that does not exist.
-      --check    draws nothing, and fails if a file is not up to date
-  firmware-size
-      Builds examples/firmware and prints its use of flash and RAM, and its largest symbols. Fails
-      if it exceeds the budget. The path of the image is printed last.
-  growth [--write | --check]
-      Counts instructions of messages while the number of other objects grows, and prints a table.
-      Takes minutes. Needs valgrind.
-      --write    writes the table to docs/guide/performance.md
-      --check    counts up to a size of 1,000, which takes seconds, and fails if a cost grows with a
-                 size that it should not depend on
-  layers
-      Checks that crates under core/ are `no_std`, depend on none outside, and hide no public item, and
-      that no module of the machine names one in its own layer or above.
+  api [--check]                    the public API of each published crate, to docs/api/CRATE.txt
+  budgets [--write]                instructions, allocations and bytes of benches/budgets.tsv, by valgrind
+  drawings [--check]               crates.svg and request.svg in docs/guide
+  firmware-size                    flash and RAM of examples/firmware, its largest symbols, and its image
+  growth [--write | --check]       instructions while the number of other objects grows, by valgrind
+  layers                           what modules and crates under core/ name
   ledger [--area AREA] [--missing] [--check]
-      Counts the rules in docs/rules that code and tests cite, and reports invalid citations; their
-      form is described in CONTRIBUTING.md.
-      --area     only this area of the rules
-      --missing  also lists the rules without code and those without a test
-      --check    fails unless docs/rules/open.txt lists exactly the existing gaps; each line of it is
-                 ID, `code` or `test` or `both`, and the reason; MAY rules need no line
-  no-std [TARGET...]
-      Builds the core for targets without a standard library, by default for all of these:
-      thumbv7m-none-eabi thumbv6m-none-eabi riscv32imac-unknown-none-elf wasm32-unknown-unknown
-  sizes
-      Builds a small server on each adapter, and the examples for WebAssembly and microcontrollers.
-      Prints the table of docs/guide/adapters.md: the number of crates and the size of each.
-  spec-facts DIRECTORY [--check]
-      Derives docs/rules/schema and docs/rules/pages.txt from the published specification in
-      DIRECTORY, whose layout docs/rules/README.md describes.
-      --check    writes nothing, and fails if a file is not up to date
-  tidy
-      Checks conventions that the compiler does not: length and names of files, ignored tests, tests
-      per package, Markdown, and that the code shown in it equals that of the examples.
-  help
-      Prints this.
+                                   the rules in docs/rules that code and tests cite
+  no-std [TARGET...]               builds the core without a standard library
+  sizes                            the table of docs/guide/adapters.md
+  spec-facts DIRECTORY [--check]   docs/rules/schema and docs/rules/pages.txt, from the specification
+  tidy                             house rules that the compiler does not check
+  help                             prints this
 
+--check compares and writes nothing; `ledger --check` fails unless docs/rules/open.txt is exact.
 Exit status: 0 success, 1 the check failed, 2 the check could not be performed.
 ";
 
@@ -99,18 +65,29 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+/// Prints errors, and fails if there are any; `what` they are ends the summary.
+fn reject(errors: &[String], what: &str) -> Result<(), Failure> {
+    for error in errors {
+        eprintln!("error: {error}");
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!("{} {what}", errors.len())))
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Failed(text)) => {
+        Err(failure) => {
+            let (text, code) = match failure {
+                Failure::Failed(text) => (text, 1),
+                Failure::Unable(text) => (text, 2),
+            };
             eprintln!("xtask: {text}");
-            ExitCode::from(1)
-        }
-        Err(Failure::Unable(text)) => {
-            eprintln!("xtask: {text}");
-            ExitCode::from(2)
+            ExitCode::from(code)
         }
     }
 }

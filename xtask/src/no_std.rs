@@ -17,7 +17,7 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
     for target in if targets.is_empty() { &TARGETS } else { targets } {
         let toolchain =
             Toolchain::for_target(target).ok_or_else(|| toolchain::missing(&TARGETS))?;
-        println!("{target}: with {toolchain}");
+        println!("{target}: with the toolchain: {toolchain:?}");
         let mut command = toolchain.cargo();
         command.current_dir(&root).args(["build", "--quiet"]);
         command.args(["--package", "mcp-sansio", "--package", "mcp-sansio-oauth"]);

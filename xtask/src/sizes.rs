@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::document::thousands;
 use crate::toolchain::{self, Toolchain};
 use crate::{Failure, files, firmware};
 
@@ -36,63 +37,37 @@ struct Subject {
     package: &'static str,
     /// Arguments that select the features.
     features: &'static [&'static str],
-    made: Artifact,
+    /// The folder and the target of a workspace of its own; otherwise it is the example of that name.
+    workspace: Option<(&'static str, &'static str)>,
 }
 
-/// How a server is built.
-#[derive(Clone, Copy, Debug)]
-enum Artifact {
-    /// As the example of the same name in its package.
-    Example,
-    /// As a separate workspace under `examples`, for this target.
-    Workspace(&'static str, &'static str),
-}
-
+const ASYNC_STD: &[&str] = &["--no-default-features", "--features", "schemars,async-std"];
 const SUBJECTS: [Subject; 6] = [
+    example("serve-std", "mcp-sansio-std", &[]),
+    example("serve-tokio", "mcp-sansio-tokio", &[]),
+    example("serve-smol", "mcp-sansio-async-std", &[]),
+    example("serve-async-std", "mcp-sansio-async-std", ASYNC_STD),
+    Subject { workspace: Some(("examples/wasm", WASM)), ..example("wasm", "mcp-sansio-wasm", &[]) },
     Subject {
-        name: "serve-std",
-        package: "mcp-sansio-std",
-        features: &[],
-        made: Artifact::Example,
-    },
-    Subject {
-        name: "serve-tokio",
-        package: "mcp-sansio-tokio",
-        features: &[],
-        made: Artifact::Example,
-    },
-    Subject {
-        name: "serve-smol",
-        package: "mcp-sansio-async-std",
-        features: &[],
-        made: Artifact::Example,
-    },
-    Subject {
-        name: "serve-async-std",
-        package: "mcp-sansio-async-std",
-        features: &["--no-default-features", "--features", "schemars,async-std"],
-        made: Artifact::Example,
-    },
-    Subject {
-        name: "wasm",
-        package: "mcp-sansio-wasm",
-        features: &[],
-        made: Artifact::Workspace("examples/wasm", WASM),
-    },
-    Subject {
-        name: "firmware",
-        package: "mcp-sansio-firmware",
-        features: &[],
-        made: Artifact::Workspace("examples/firmware", firmware::TARGET),
+        workspace: Some(("examples/firmware", firmware::TARGET)),
+        ..example("firmware", "mcp-sansio-firmware", &[])
     },
 ];
+
+const fn example(
+    name: &'static str,
+    package: &'static str,
+    features: &'static [&'static str],
+) -> Subject {
+    Subject { name, package, features, workspace: None }
+}
 
 pub(crate) fn run() -> Result<(), Failure> {
     let mut rows = Vec::new();
     for subject in &SUBJECTS {
         eprintln!("building {}", subject.name);
         let size = subject.size()?;
-        rows.push(format!("{} {} |", subject.row()?, kilobytes(size)));
+        rows.push(format!("{} {} |", subject.row()?, thousands((size + 500) / 1000)));
     }
     println!("{HEAD}");
     for row in rows {
@@ -122,19 +97,16 @@ impl Subject {
 
     /// Returns the dependencies of the package, including itself, as names and versions.
     fn crates(&self, edges: &str) -> Result<BTreeSet<String>, Failure> {
-        let (folder, target) = match self.made {
-            Artifact::Example => (files::root(), SYSTEM),
-            Artifact::Workspace(folder, target) => (files::root().join(folder), target),
-        };
-        tree(&folder, self.package, self.features, edges, target)
+        let (folder, target) = self.workspace.unwrap_or(("", SYSTEM));
+        tree(&files::root().join(folder), self.package, self.features, edges, target)
     }
 
     /// Returns the size of the server without symbols, in bytes.
     fn size(&self) -> Result<u64, Failure> {
-        match self.made {
-            Artifact::Workspace(_, firmware::TARGET) => firmware::flash(),
-            Artifact::Workspace(folder, target) => module_size(&files::root().join(folder), target),
-            Artifact::Example => {
+        match self.workspace {
+            Some((_, firmware::TARGET)) => firmware::flash(),
+            Some((folder, target)) => module_size(&files::root().join(folder), target),
+            None => {
                 let mut command = Toolchain::Own.cargo();
                 command.current_dir(files::root()).args(["rustc", "--quiet", "--release"]);
                 command.args(["--package", self.package, "--example", self.name]);
@@ -193,94 +165,5 @@ fn names(printed: &str) -> BTreeSet<String> {
     lines.map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// Formats a size in units of 1,000 bytes.
-fn kilobytes(bytes: u64) -> String {
-    let text = ((bytes + 500) / 1000).to_string();
-    match text.len().checked_sub(3) {
-        None | Some(0) => text,
-        Some(thousands) => format!("{},{}", &text[..thousands], &text[thousands..]),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Crates that run futures, or wait for input and output.
-    const RUNTIMES: [&str; 10] = [
-        "async-executor",
-        "async-global-executor",
-        "async-io",
-        "async-std",
-        "embassy-executor",
-        "futures-executor",
-        "mio",
-        "polling",
-        "smol",
-        "tokio",
-    ];
-
-    #[test]
-    fn the_documentation_lists_the_actual_dependencies() {
-        let text = std::fs::read_to_string(files::root().join("docs/guide/adapters.md")).unwrap();
-        for subject in &SUBJECTS {
-            let row = subject.row().unwrap();
-            assert!(
-                text.lines().any(|line| line.starts_with(&row)),
-                "docs/guide/adapters.md lacks `{row}`; `cargo run -p xtask -- sizes` prints the table"
-            );
-        }
-    }
-
-    #[test]
-    fn the_blocking_adapter_depends_on_no_runtime() {
-        let edges = "normal,build";
-        let folder = files::root();
-        let tree = |package| tree(&folder, package, &["--all-features"], edges, SYSTEM).unwrap();
-        let is_runtime =
-            |line: &String| line.split(' ').next().is_some_and(|name| RUNTIMES.contains(&name));
-        let found: Vec<String> = tree("mcp-sansio-std").into_iter().filter(is_runtime).collect();
-        assert_eq!(found, [""; 0]);
-        // Other adapters do depend on them.
-        assert!(tree("mcp-sansio-tokio").iter().any(is_runtime));
-        assert!(tree("mcp-sansio-async-std").iter().any(is_runtime));
-    }
-
-    /// Returns the features of `mcp-sansio-oauth` with these features of `package`.
-    fn halves_of_oauth(package: &str, features: &str) -> String {
-        let mut command = Toolchain::Own.cargo();
-        command.current_dir(files::root()).args(["tree", "--quiet", "--locked"]);
-        command.args(["--package", package, "--features", features, "--edges", "normal"]);
-        let output = command.args(["--prefix", "none", "--format", "{p}|{f}"]).output().unwrap();
-        let printed = String::from_utf8(output.stdout).unwrap();
-        let line = printed.lines().find(|line| line.starts_with("mcp-sansio-oauth "));
-        line.and_then(|line| line.split('|').nth(1)).unwrap().replace(" (*)", "")
-    }
-
-    #[test]
-    fn a_server_on_http_is_built_without_the_client_of_oauth() {
-        for adapter in ["mcp-sansio-async-std", "mcp-sansio-std", "mcp-sansio-tokio"] {
-            assert_eq!(halves_of_oauth(adapter, "http-server"), "server", "{adapter}");
-            assert_eq!(halves_of_oauth(adapter, "auth"), "client", "{adapter}");
-        }
-        for adapter in ["mcp-sansio-async-std", "mcp-sansio-tokio"] {
-            assert_eq!(halves_of_oauth(adapter, "verify"), "server", "{adapter}");
-        }
-    }
-
-    #[test]
-    fn a_crate_counts_once_for_each_version() {
-        let printed =
-            "a v1.0.0 (/somewhere)\nb v1.0.0\n\nc v0.1.0 (proc-macro)\nb v1.0.0 (*)\nb v2.0.0\n";
-        assert_eq!(
-            names(printed),
-            ["a v1.0.0", "b v1.0.0", "b v2.0.0", "c v0.1.0"].map(String::from).into()
-        );
-    }
-
-    #[test]
-    fn sizes_are_written_for_people() {
-        let written = [999, 344_242, 999_499, 999_500, 1_248_416].map(kilobytes);
-        assert_eq!(written, ["1", "344", "999", "1,000", "1,248"]);
-    }
-}
+mod tests;

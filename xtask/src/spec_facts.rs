@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::ledger::{PAGES, REVISIONS};
-use crate::{Failure, files};
+use crate::{Failure, files, reject};
 
 /// The folder of the reduced schemas.
 const SCHEMAS: &str = "docs/rules/schema";
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let root = files::root();
     let mut derived = Vec::new();
     for name in REVISIONS.into_iter().chain([TASKS]) {
-        let text = read(&published.join(name).join("schema.json"))?;
+        let text = files::read(&published.join(name).join("schema.json"))?;
         let schema = serde_json::from_str(&text)
             .map_err(|error| error.to_string())
             .and_then(|schema| facts(&schema))
@@ -71,24 +71,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     }
     derived.push((root.join(PAGES), pages(published)?));
 
-    let mut stale = 0;
+    let mut stale = Vec::new();
     for (path, text) in derived {
         if !check {
             std::fs::write(&path, text)?;
-        } else if read(&path)? != text {
-            eprintln!("error: {} differs from the published specification", path.display());
-            stale += 1;
+        } else if files::read(&path)? != text {
+            stale.push(format!("{} differs from the published specification", path.display()));
         }
     }
-    if stale == 0 {
-        return Ok(());
-    }
-    Err(Failure::Failed(format!("{stale} files are not up to date")))
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))
+    reject(&stale, "files are not up to date")
 }
 
 /// Returns a schema without its texts, with one definition per line. Fails if it has no definitions
@@ -160,29 +151,4 @@ fn pages(published: &Path) -> Result<String, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reduced_schema_has_its_facts_and_none_of_its_texts() {
-        let schema = serde_json::json!({
-            "$schema": "dialect", "$id": "address", "title": "A schema", "definitions": {
-                "B": { "$schema": "dialect", "enum": ["description"], "description": "A text." },
-                "A": { "type": "object", "required": ["title"], "$comment": "A text.", "properties": {
-                    "title": { "type": "string", "description": "A text." },
-                    "items": { "items": { "$ref": "#/definitions/B", "examples": ["b"] } },
-                } },
-            }
-        });
-        assert_eq!(
-            facts(&schema).as_deref(),
-            Ok("{\"$schema\":\"dialect\",\"definitions\":{\n\
-                 \"A\":{\"properties\":{\"items\":{\"items\":{\"$ref\":\"#/definitions/B\"}},\
-                 \"title\":{\"type\":\"string\"}},\"required\":[\"title\"],\"type\":\"object\"},\n\
-                 \"B\":{\"enum\":[\"description\"]}\n}}\n")
-        );
-        assert_eq!(facts(&serde_json::json!({})), Err("no definitions".into()));
-        let unknown = serde_json::json!({ "$defs": { "A": { "items": { "contains": {} } } } });
-        assert_eq!(facts(&unknown), Err("A: unknown keyword `contains`".into()));
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ mod targets;
 
 use std::path::Path;
 
-use crate::{Failure, files};
+use crate::{Failure, files, reject};
 
 /// Files with more lines are refused.
 const LINES_MAX: usize = 1000;
@@ -19,6 +19,7 @@ const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "misc", "helper", "he
 
 pub(crate) fn run() -> Result<(), Failure> {
     let root = files::root();
+    let read = |path: &Path| std::fs::read_to_string(root.join(path)).ok();
     let mut errors = Vec::new();
     for path in files::with_extension(&root, "rs")? {
         let text = std::fs::read_to_string(root.join(&path))?;
@@ -28,7 +29,6 @@ pub(crate) fn run() -> Result<(), Failure> {
         let text = std::fs::read_to_string(root.join(&path))?;
         let exists = |link: &Path| root.join(link).exists();
         markdown::check(&path, &text, exists, &mut errors);
-        let read = |path: &Path| std::fs::read_to_string(root.join(path)).ok();
         samples::check(&path, &text, read, &mut errors);
         let lines = text.lines().count();
         if path.starts_with("docs/decisions") && lines >= DECISION_LINES_MAX {
@@ -39,15 +39,8 @@ pub(crate) fn run() -> Result<(), Failure> {
         }
     }
     let found = crate::crates::targets()?;
-    let read = |path: &Path| std::fs::read_to_string(root.join(path)).ok();
     targets::check(&found, &files::with_extension(&root, "rs")?, read, &mut errors);
-    for error in &errors {
-        eprintln!("error: {error}");
-    }
-    if errors.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Failed(format!("{} project conventions violated", errors.len())))
+    reject(&errors, "project conventions violated")
 }
 
 fn rust(path: &Path, text: &str, errors: &mut Vec<String>) {
@@ -73,32 +66,4 @@ fn rust(path: &Path, text: &str, errors: &mut Vec<String>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn errors(path: &str, text: &str) -> Vec<String> {
-        let mut errors = Vec::new();
-        rust(Path::new(path), text, &mut errors);
-        errors
-    }
-
-    #[test]
-    fn long_files_are_refused_where_it_matters() {
-        assert_eq!(errors("core/machine/src/a.rs", &"\n".repeat(1000)), [""; 0]);
-        assert_eq!(errors("core/machine/src/a.rs", &"\n".repeat(1001)).len(), 1);
-        assert_eq!(errors("core/machine/tests/a.rs", &"\n".repeat(1001)), [""; 0]);
-    }
-
-    #[test]
-    fn names_describe_their_content() {
-        assert_eq!(errors("core/machine/src/utils.rs", "").len(), 1);
-        assert_eq!(errors("core/machine/tests/common/mod.rs", "").len(), 1);
-        assert_eq!(errors("core/machine/src/commonplace.rs", ""), [""; 0]);
-    }
-
-    #[test]
-    fn an_ignored_test_is_refused() {
-        assert_eq!(errors("a.rs", "    #[ignore = \"slow\"]"), ["a.rs:1: ignored test"]);
-        assert_eq!(errors("a.rs", "// #[ignore]"), [""; 0]);
-    }
-}
+mod tests;

@@ -1,6 +1,5 @@
 //! Toolchains for targets that the current one may not support.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,15 +42,6 @@ impl Toolchain {
             Self::Own => own(),
             Self::Distribution => distribution(),
         }
-    }
-}
-
-impl fmt::Display for Toolchain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Own => "the current toolchain",
-            Self::Distribution => "the distribution's toolchain",
-        })
     }
 }
 

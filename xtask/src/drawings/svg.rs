@@ -175,28 +175,21 @@ impl Svg {
 
 /// Wraps `text` into lines of at most `length` letters, if its words allow it.
 fn wrapped(text: &str, length: f64) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if ((line.chars().count() + 1 + word.chars().count()) as f64) <= length => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    joined(text.split_whitespace(), " ", length)
 }
 
 /// Wraps a path into lines of at most `length` letters, after `/` and before `::`.
 fn broken(path: &str, length: f64) -> Vec<String> {
-    let spaced = path.replace('/', "/ ").replace("::", " ::");
+    joined(path.replace('/', "/ ").replace("::", " ::").split(' '), "", length)
+}
+
+/// Joins parts into lines of at most `length` letters, with `between` between two parts of a line.
+fn joined<'a>(parts: impl Iterator<Item = &'a str>, between: &str, length: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for part in spaced.split(' ') {
-        match lines.last_mut() {
-            Some(line) if ((line.chars().count() + part.chars().count()) as f64) <= length => {
-                line.push_str(part);
-            }
+    for part in parts {
+        let longer = lines.last().map(|line| format!("{line}{between}{part}"));
+        match (longer, lines.last_mut()) {
+            (Some(longer), Some(line)) if longer.chars().count() as f64 <= length => *line = longer,
             _ => lines.push(part.to_owned()),
         }
     }

@@ -6,29 +6,9 @@ use std::collections::BTreeMap;
 pub(crate) const REVISIONS: [&str; 5] =
     ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// The requirement level of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
-    Must,
-    MustNot,
-    Should,
-    ShouldNot,
-    May,
-}
-
-impl Level {
-    const ALL: [Self; 5] = [Self::Must, Self::MustNot, Self::Should, Self::ShouldNot, Self::May];
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Must => "MUST",
-            Self::MustNot => "MUST NOT",
-            Self::Should => "SHOULD",
-            Self::ShouldNot => "SHOULD NOT",
-            Self::May => "MAY",
-        }
-    }
-}
+/// The requirement levels of rules.
+pub(super) const LEVELS: [&str; 5] = ["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", MAY];
+pub(super) const MAY: &str = "MAY";
 
 /// A line of the ledger.
 #[derive(Debug)]
@@ -36,7 +16,7 @@ pub(super) struct Rule {
     pub(super) id: String,
     pub(super) area: String,
     pub(super) role: String,
-    pub(super) level: Level,
+    pub(super) level: &'static str,
     pub(super) revisions: Vec<&'static str>,
     pub(super) text: String,
     /// The page that contains the rule, without the section: `2026-07-28:basic/index`.
@@ -62,12 +42,10 @@ impl Ledger {
 
     /// Adds the rules of another ledger.
     pub(super) fn extend(&mut self, other: Self) -> Result<(), String> {
-        for (id, rule) in other.0 {
-            if self.0.contains_key(&id) {
-                return Err(format!("duplicate id {id}"));
-            }
-            self.0.insert(id, rule);
+        if let Some(id) = other.0.keys().find(|id| self.0.contains_key(*id)) {
+            return Err(format!("duplicate id {id}"));
         }
+        self.0.extend(other.0);
         Ok(())
     }
 
@@ -89,9 +67,9 @@ fn rule(line: &str) -> Result<Rule, String> {
         id: id.to_owned(),
         area: area.to_owned(),
         role: role.to_owned(),
-        level: Level::ALL
+        level: LEVELS
             .into_iter()
-            .find(|it| it.as_str() == level)
+            .find(|it| *it == level)
             .ok_or_else(|| format!("no level `{level}`"))?,
         revisions: parse_revisions(revisions)?,
         text: text.to_owned(),
@@ -115,34 +93,4 @@ fn parse_revisions(text: &str) -> Result<Vec<&'static str>, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn revisions_are_one_a_range_or_a_list() {
-        assert_eq!(parse_revisions("2025-03-26"), Ok(vec!["2025-03-26"]));
-        assert_eq!(parse_revisions("2025-06-18..2026-07-28"), Ok(REVISIONS[2..].to_vec()));
-        assert_eq!(
-            parse_revisions("2024-11-05, 2025-11-25..2026-07-28"),
-            Ok(vec!["2024-11-05", "2025-11-25", "2026-07-28"])
-        );
-        assert!(parse_revisions("2025-01-01").is_err());
-        assert!(parse_revisions("2026-07-28..2024-11-05").is_err());
-    }
-
-    #[test]
-    fn a_broken_line_is_named() {
-        let line = "A-001\tone\tboth\tMUST\t2025-03-26\tText.\tsource\n";
-        let ledger = |lines: &[&str]| Ledger::parse(&format!("header\n{}", lines.concat()));
-        assert_eq!(ledger(&[line]).map(|it| it.rules().count()), Ok(1));
-        let error = |lines: &[&str]| ledger(lines).map(|_| ()).expect_err("broken");
-        assert_eq!(error(&[line, "A-002\tone\n"]), "line 3: 2 fields instead of 7");
-        assert_eq!(error(&[line, line]), "line 3: duplicate id A-001");
-        assert_eq!(error(&[&line.replace("MUST", "WILL")]), "line 2: no level `WILL`");
-        let mut both = ledger(&[line]).expect("well formed");
-        let other = ledger(&[&line.replace("A-001", "B-001")]).expect("well formed");
-        assert_eq!(both.extend(other), Ok(()));
-        assert_eq!(both.rules().count(), 2);
-        assert!(both.extend(ledger(&[line]).expect("well formed")).is_err());
-    }
-}
+mod tests;
