@@ -39,13 +39,15 @@ pub(super) struct Edge {
     pub(super) class: &'static str,
 }
 
+/// A line through points, starting at the top; its class, and whether its head is there.
+type Arrow = (Vec<(f64, f64)>, &'static str, bool);
+
 /// The positions of all elements.
 #[derive(Debug)]
 pub(super) struct Placed {
     /// The boxes by name.
     pub(super) boxes: BTreeMap<String, Area>,
-    /// Lines through points, starting at the top: their class, and whether the head is there.
-    arrows: Vec<(Vec<(f64, f64)>, &'static str, bool)>,
+    arrows: Vec<Arrow>,
     pub(super) bottom: f64,
     /// The top of each row.
     pub(super) tops: Vec<f64>,
@@ -110,7 +112,7 @@ impl Graph {
             let Area { x, width, .. } = areas[element];
             x + width * (place as f64 + 1.0) / (beside.len() as f64 + 1.0)
         };
-        let mut arrows: Vec<(Vec<(f64, f64)>, &str, bool)> = self
+        let mut arrows: Vec<Arrow> = self
             .edges
             .iter()
             .zip(&ends)
