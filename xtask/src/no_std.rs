@@ -24,15 +24,11 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
         if *target == "thumbv6m-none-eabi" {
             // Handlers need `alloc::sync::Arc`, which this target lacks.
-            command.args([
-                "--features",
-                "client,critical-section,http,observer,recording,seal,server",
-            ]);
+            command.args(["--features", "client,critical-section,http,recording,seal,server"]);
         } else {
             command.args(["--package", "mcp-sansio-handlers", "--package", "mcp-sansio-test"]);
             command.args(["--package", "mcp-sansio-extensions"]);
-            command
-                .args(["--features", "apps,auth,http,observer,protection,recording,seal,skills"]);
+            command.args(["--features", "apps,auth,http,protection,recording,seal,skills"]);
         }
         if !command.status()?.success() {
             failed.push(*target);

@@ -68,7 +68,6 @@ where
             };
             let cancelled = Arc::new(AtomicBool::new(false));
             received.cancelled = Some(Arc::clone(&cancelled));
-            #[cfg(feature = "observer")]
             let observation = received.observation.cloned();
             let input: In = match decode(received) {
                 Ok(input) => input,
@@ -76,7 +75,6 @@ where
             };
             let answer = Arc::new(JobResult::default());
             let (function, promise) = (Arc::clone(&function), JobGuard(Some(Arc::clone(&answer))));
-            #[cfg(feature = "observer")]
             if let Some(observation) = observation {
                 let mut work = Some(move || promise.complete(function(input).into_outcome()));
                 let mut run = move || work.take().into_iter().for_each(|work| work());

@@ -84,7 +84,6 @@ pub(super) struct ConnectionState {
     pub(super) is_suspended: AtomicBool,
     /// Whether calls that become tasks are followed.
     pub(super) follows_tasks: bool,
-    #[cfg(feature = "extensions")]
     pub(super) extensions: Option<Arc<Vec<super::extension::RegisteredExtension>>>,
     /// The observers of the host.
     pub(super) observers: Observers,
@@ -93,7 +92,6 @@ pub(super) struct ConnectionState {
     /// The middleware of the host, if it has any.
     pub(super) layers: Option<Box<ConnectionLayers>>,
     /// The observer of the host, if it has one.
-    #[cfg(feature = "observer")]
     pub(super) observer: Option<Arc<dyn mcp_sansio::peer::OperationObserver>>,
     #[cfg(feature = "http")]
     pub(super) is_http: bool,
@@ -176,7 +174,6 @@ pub enum ClientError {
     #[error(transparent)]
     NotSent(Box<CommandError>),
     /// The call was not sent: it is not a method that this client may send to this server.
-    #[cfg(feature = "extensions")]
     #[error(transparent)]
     Extension(#[from] super::extension::ExtensionGateError),
     /// The call was not sent: the definition of the tool says that it never runs as a task.

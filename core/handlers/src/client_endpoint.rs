@@ -6,8 +6,6 @@ use core::task::Context;
 use mcp_sansio::framing::FrameError;
 #[cfg(feature = "http")]
 use mcp_sansio::http::HeaderFields;
-#[cfg(not(feature = "extensions"))]
-use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     self, Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended,
@@ -75,12 +73,10 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             has_cache: host.cache.is_some(),
             is_suspended: AtomicBool::new(false),
             follows_tasks: host.follows_tasks,
-            #[cfg(feature = "extensions")]
             extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
             observers: host.observers.clone(),
             guard: Mutex::new(PanicGuard::NONE),
             layers: host.layers.as_ref().map(ConnectionLayers::connect),
-            #[cfg(feature = "observer")]
             observer: host.options.operation_observer_ref().cloned(),
             #[cfg(feature = "http")]
             is_http,
@@ -149,7 +145,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 }
             }
             Event::Notification(notification) => {
-                #[cfg(feature = "extensions")]
                 self.receive_notification(&notification);
                 if notification.subscriptions.is_empty() {
                     return;
@@ -170,21 +165,12 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 Subject::Input(handle) => {
                     self.withdraw(|asked| matches!(asked, Asked::Input(it) if *it == handle));
                 }
-                #[cfg(feature = "extensions")]
                 Subject::Request(handle) => {
                     self.withdraw(|asked| matches!(asked, Asked::Request(it) if *it == handle));
                 }
                 _ => {}
             },
-            #[cfg(feature = "extensions")]
             Event::Request(request) => self.serve_extension(&request, now),
-            #[cfg(not(feature = "extensions"))]
-            Event::Request(request) => {
-                // Only extensions define other requests.
-                let error = ErrorObject::method_not_found(request.method.as_str());
-                let request = request.handle;
-                let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
-            }
             Event::Closed(reason) => self.closed(&reason),
             _ => {}
         }
@@ -382,7 +368,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     pub(super) fn set_guard(&mut self, guard: PanicGuard) {
         self.tasks.guard = guard;
         self.shared.guard.lock(|shared| *shared = guard);
-        #[cfg(feature = "extensions")]
         self.machine.catch_panics(guard);
     }
 

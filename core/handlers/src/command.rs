@@ -25,7 +25,6 @@ pub(super) enum Command {
         data: Json,
     },
     /// A notification of an extension.
-    #[cfg(feature = "extensions")]
     Notify {
         request: RequestHandle,
         method: &'static str,
@@ -54,7 +53,6 @@ impl fmt::Debug for Command {
         f.write_str(match self {
             Self::Progress { .. } => "Progress",
             Self::Log { .. } => "Log",
-            #[cfg(feature = "extensions")]
             Self::Notify { .. } => "Notify",
             Self::ResourceUpdated { .. } => "ResourceUpdated",
             Self::EditCatalog { .. } => "EditCatalog",
@@ -73,7 +71,6 @@ impl Metered for Command {
             + match self {
                 Self::Progress { message, .. } => length(message),
                 Self::Log { logger, data, .. } => length(logger) + data.as_str().len(),
-                #[cfg(feature = "extensions")]
                 Self::Notify { params, .. } => params.as_str().len(),
                 Self::ResourceUpdated { uri, .. } => uri.len(),
                 // Data that the closure holds by reference is not counted.
@@ -86,7 +83,6 @@ impl Metered for Command {
         match self {
             Self::Progress { request, .. } => Cost::Report(Some(*request), bytes),
             Self::Log { request, .. } => Cost::Report(*request, bytes),
-            #[cfg(feature = "extensions")]
             Self::Notify { request, .. } => Cost::Report(Some(*request), bytes),
             Self::ResourceUpdated { from, .. } | Self::EditCatalog { from, .. } => {
                 Cost::Command(*from, bytes)

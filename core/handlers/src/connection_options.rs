@@ -33,7 +33,6 @@ macro_rules! connection_options {
 
                 #[doc = concat!("Sets the observer of all requests and notifications of each ", $peer,
                     " in both directions, refused ones included: for telemetry. It replaces an earlier one.")]
-                #[cfg(feature = "observer")]
                 #[must_use]
                 pub fn observe_operations(
                     mut self,
@@ -51,7 +50,6 @@ macro_rules! connection_options {
                 #[doc = $messages]
                 ///
                 /// [`MessageMiddleware`]: mcp_sansio::peer::MessageMiddleware
-                #[cfg(feature = "extensions")]
                 #[must_use]
                 pub fn message_middleware(
                     mut self,
@@ -83,7 +81,6 @@ macro_rules! connection_options {
                 ///     });
                 /// # let _ = side;
                 /// ```
-                #[cfg(feature = "extensions")]
                 #[must_use]
                 pub fn notification_middleware(
                     self,

@@ -40,7 +40,6 @@ pub struct RequestParts<'r, 'f> {
     /// Set when a blocking handler's answer is no longer needed.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
     /// The observation of the request, if this side has an observer.
-    #[cfg(feature = "observer")]
     pub(super) observation: Option<&'r crate::observed_handler::SharedObservation>,
 }
 
@@ -59,10 +58,8 @@ pub(super) struct Incoming<'r, 'f> {
     /// The lists of the server, for a list request.
     pub(super) lists: Option<&'r Lists>,
     /// The observation of the request, if the server has an observer.
-    #[cfg(feature = "observer")]
     pub(super) observation: Option<&'r crate::observed_handler::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
-    #[cfg(feature = "extensions")]
     pub(super) client_extensions: Option<&'r Json>,
 }
 
@@ -79,7 +76,6 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             spawner: None,
             default_spawner,
             cancelled: None,
-            #[cfg(feature = "observer")]
             observation: None,
         }
     }
@@ -117,9 +113,7 @@ pub struct Context {
     tasks: bool,
     is_task: bool,
     id: Option<RequestId>,
-    #[cfg(feature = "observer")]
     observation: Option<crate::observed_handler::SharedObservation>,
-    #[cfg(feature = "extensions")]
     pub(super) client_extensions: Option<Json>,
 }
 
@@ -142,9 +136,7 @@ impl Context {
             tasks: call.tasks && request.method == Method::ToolsCall,
             is_task: call.is_task,
             id: call.id.cloned(),
-            #[cfg(feature = "observer")]
             observation: call.observation.cloned(),
-            #[cfg(feature = "extensions")]
             client_extensions: call.client_extensions.cloned(),
         }
     }
@@ -202,7 +194,6 @@ impl Context {
 
     /// Returns the observation of the request, if the server has an
     /// [observer](super::Server::observe_operations).
-    #[cfg(feature = "observer")]
     #[must_use]
     pub fn observation(&self) -> Option<&dyn mcp_sansio::peer::Observation> {
         self.observation.as_deref()

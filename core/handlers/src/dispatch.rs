@@ -85,10 +85,8 @@ pub(super) struct Invocation<'a, K: Threading> {
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
     /// The observation of the request, if the server has an observer.
-    #[cfg(feature = "observer")]
     pub(super) observation: Option<crate::observed_handler::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
-    #[cfg(feature = "extensions")]
     pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
 }
 
@@ -110,16 +108,13 @@ impl<K: Threading> Invocation<'_, K> {
                     is_task: self.is_task,
                     id: self.id,
                     lists: None,
-                    #[cfg(feature = "observer")]
                     observation: self.observation.as_ref(),
-                    #[cfg(feature = "extensions")]
                     client_extensions: self.client_extensions.as_ref(),
                 }),
                 states: self.handlers.state_map(),
                 spawner: self.handlers.spawner.as_ref(),
                 default_spawner: self.default_spawner,
                 cancelled: None,
-                #[cfg(feature = "observer")]
                 observation: self.observation.as_ref(),
             })
         });

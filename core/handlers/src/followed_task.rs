@@ -335,7 +335,6 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             spawner: None,
             default_spawner,
             cancelled: None,
-            #[cfg(feature = "observer")]
             observation: None,
         }
     }

@@ -67,7 +67,6 @@ pub(super) struct HostHandlers<K: Threading> {
     pub(super) elicit: Option<K::Function>,
     pub(super) sample: Option<K::Function>,
     pub(super) roots: Option<K::Function>,
-    #[cfg(feature = "extensions")]
     pub(super) extensions: Option<Arc<super::extension::HostExtensions<K>>>,
 }
 
@@ -95,7 +94,6 @@ impl<K: Threading> Clone for HostHandlers<K> {
             elicit: self.elicit.clone(),
             sample: self.sample.clone(),
             roots: self.roots.clone(),
-            #[cfg(feature = "extensions")]
             extensions: self.extensions.clone(),
         }
     }
@@ -142,13 +140,7 @@ impl<K: Threading> Host<K> {
     pub fn with_identity(identity: Implementation) -> Self {
         Self {
             options: ClientOptions::new(identity),
-            handlers: HostHandlers {
-                elicit: None,
-                sample: None,
-                roots: None,
-                #[cfg(feature = "extensions")]
-                extensions: None,
-            },
+            handlers: HostHandlers { elicit: None, sample: None, roots: None, extensions: None },
             observers: Observers::default(),
             cache: None,
             follows_tasks: false,
@@ -308,7 +300,6 @@ impl<K: Threading> Host<K> {
     /// Returns the options of the machines.
     fn options(&self) -> ClientOptions {
         let options = self.options.clone();
-        #[cfg(feature = "extensions")]
         if let Some(problem) = self.problem() {
             return options.unusable(problem);
         }

@@ -20,7 +20,6 @@ pub(super) enum Asked {
     Input(InputHandle),
     /// An input request of a task that is followed.
     Task(Arc<Pending>),
-    #[cfg(feature = "extensions")]
     Request(mcp_sansio::peer::RequestHandle),
 }
 
@@ -44,27 +43,20 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         parts: RequestParts<'_, '_>,
         now: Instant,
     ) {
-        #[cfg(feature = "observer")]
         let observation = match &asked {
             Asked::Input(input) => self.machine.observation_of_input(*input),
             Asked::Task(_) => None,
-            #[cfg(feature = "extensions")]
             Asked::Request(request) => self.machine.observation_of(*request),
         };
-        #[cfg(feature = "observer")]
         let parts = RequestParts { observation: observation.as_ref(), ..parts };
         let place = self.inputs.insert(asked);
-        #[cfg(feature = "observer")]
         let observation = observation.clone();
         let guard = self.tasks.guard;
         let call = || {
             let called = guard.run(|| function(parts));
             called.unwrap_or_else(|panicked| Step::Ready(panicked.into()))
         };
-        #[cfg(feature = "observer")]
         let step = super::observed_handler::call_observed(observation, call);
-        #[cfg(not(feature = "observer"))]
-        let step = call();
         match step {
             Step::Ready(outcome) => self.answer(place, outcome, now),
             Step::Pending(task) => {
@@ -80,7 +72,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let input = match asked {
             Asked::Input(input) => input,
             Asked::Task(pending) => return self.answer_task(&pending, outcome),
-            #[cfg(feature = "extensions")]
             Asked::Request(request) => return self.answer_extension(request, outcome, now),
         };
         let refused = send_result(outcome, |body| {

@@ -43,10 +43,8 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
     /// The observation of the request, if the server has an observer.
-    #[cfg(feature = "observer")]
     pub(super) observation: Option<crate::observed_handler::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
-    #[cfg(feature = "extensions")]
     pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
 }
 
@@ -141,9 +139,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
     pub fn run(self) -> HandlerPoll<'f, K> {
         let Self { mut request, handlers, function, wrapped, commands, .. } = self;
         let Self { tasks, is_task, id, sealed, now, guard, default_spawner, .. } = self;
-        #[cfg(feature = "observer")]
         let observation = self.observation;
-        #[cfg(feature = "extensions")]
         let client_extensions = self.client_extensions;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, now) {
             return HandlerPoll::Ready(HandlerOutput { request, outcome: Outcome::Error(error) });
@@ -161,19 +157,14 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             id: id.as_ref(),
             guard,
             default_spawner,
-            #[cfg(feature = "observer")]
             observation: observation.clone(),
-            #[cfg(feature = "extensions")]
             client_extensions,
         };
         let call = || match handlers.layers.as_ref().zip(wrapped) {
             Some((layers, wrapped)) => layers.call(invocation, wrapped, &request),
             None => invocation.call(&request),
         };
-        #[cfg(feature = "observer")]
         let step = super::observed_handler::call_observed(observation, call);
-        #[cfg(not(feature = "observer"))]
-        let step = call();
         match step {
             Step::Ready(outcome) => HandlerPoll::Ready(HandlerOutput { request, outcome }),
             Step::Pending(task) => HandlerPoll::Pending(PendingHandler {

@@ -382,9 +382,7 @@ impl<K: Threading> HttpServer<K> {
             tasks: invocation.tasks,
             guard: invocation.guard,
             default_spawner: invocation.default_spawner,
-            #[cfg(feature = "observer")]
             observation: invocation.observation,
-            #[cfg(feature = "extensions")]
             client_extensions: invocation.client_extensions,
             sealed: true,
             now,

@@ -32,7 +32,6 @@ impl<K: Threading> IntoEndpoint for Server<K> {
 
     // Nothing is cloned, so that a program with one connection contains no code for cloning.
     fn into_endpoint(self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
-        #[cfg(feature = "extensions")]
         if let Some(problem) = self.problem() {
             return Err(problem);
         }

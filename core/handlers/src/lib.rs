@@ -186,7 +186,6 @@ mod dispatch;
 mod elicitation_ids;
 pub mod endpoint;
 mod executor;
-#[cfg(feature = "extensions")]
 pub mod extension;
 mod fallible;
 #[cfg(feature = "client")]
@@ -217,7 +216,6 @@ pub mod middleware;
 mod no_authorization;
 #[cfg(not(feature = "seal"))]
 mod no_sealing;
-#[cfg(feature = "observer")]
 mod observed_handler;
 #[cfg(feature = "client")]
 mod opened_future;

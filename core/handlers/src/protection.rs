@@ -67,7 +67,6 @@ pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     /// Counts the check among those of its server, until it is dropped.
     _share: Arc<()>,
     /// The outcome for the observer if the check fails.
-    #[cfg(feature = "observer")]
     observed: Option<alloc::boxed::Box<mcp_sansio::http::RefusedHead>>,
 }
 
@@ -185,10 +184,8 @@ impl<K: Threading> HttpServer<K> {
         if let Some(metadata) = protection.resource.respond(head) {
             return TokenRequirement::Respond(metadata);
         }
-        #[cfg(feature = "observer")]
         let observed = self.endpoint.machine.observe_refused_head(head);
         let refuse = |refused: Response| {
-            #[cfg(feature = "observer")]
             if let Some(observed) = &observed {
                 observed.report(&refused);
             }
@@ -210,7 +207,6 @@ impl<K: Threading> HttpServer<K> {
                 state: State::Asked(check),
                 guard: self.endpoint.guard,
                 _share: share,
-                #[cfg(feature = "observer")]
                 observed: observed.map(alloc::boxed::Box::new),
             }),
             Err(refusal) => refuse(refusal.to_response(None)),
@@ -305,7 +301,6 @@ impl<K: Threading> TokenCheckFuture<K> {
     #[must_use]
     pub fn unchecked(&self) -> Response {
         let refused = self.protection.resource.unavailable().to_response(None);
-        #[cfg(feature = "observer")]
         if let Some(observed) = &self.observed {
             observed.report(&refused);
         }
@@ -345,7 +340,6 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
         let granted = guard.run(|| Grant::with_proof(resource, checked, proof.as_ref(), unix_time));
         let granted = granted.unwrap_or_else(|Panicked| Err(resource.unavailable()));
         let granted = granted.map_err(|refusal| refusal.to_response(None));
-        #[cfg(feature = "observer")]
         if let (Err(refused), Some(observed)) = (&granted, &self.observed) {
             observed.report(refused);
         }

@@ -101,7 +101,6 @@ pub(super) struct Handlers<K: Threading> {
     /// The middleware around all of them.
     pub(super) layers: Option<K::Layers>,
     pub(super) states: Option<K::States>,
-    #[cfg(feature = "extensions")]
     pub(super) extensions: Option<Arc<super::extension::ExtensionTable>>,
     /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<Spawner>,
@@ -120,7 +119,6 @@ impl<K: Threading> Clone for Handlers<K> {
             observers: self.observers.clone(),
             layers: self.layers.clone(),
             states: self.states.clone(),
-            #[cfg(feature = "extensions")]
             extensions: self.extensions.clone(),
             spawner: self.spawner.clone(),
             sealing: self.sealing.clone(),
@@ -220,7 +218,6 @@ impl<K: Threading> Server<K> {
                 observers: Observers::default(),
                 layers: None,
                 states: None,
-                #[cfg(feature = "extensions")]
                 extensions: None,
                 spawner: None,
                 sealing: Sealing::default(),
@@ -372,7 +369,6 @@ impl<K: Threading> Server<K> {
             self.note(CatalogError::ProtocolMethod { method });
             return self;
         }
-        #[cfg(feature = "extensions")]
         if self.is_method_of_extension(&method) {
             return self;
         }

@@ -121,7 +121,6 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 }
                 None
             }
-            #[cfg(feature = "extensions")]
             Event::Notification(notification) => {
                 self.receive_notification(&notification);
                 None
@@ -142,9 +141,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         let is_task = self.task_of(request.handle).is_some();
         let (catalog, asked) = (self.machine.catalog(), (request, is_task));
         let function = self.handlers.prepare(&self.items, catalog, asked, self.guard);
-        #[cfg(feature = "extensions")]
         let client_extensions = self.client_extensions(request);
-        #[cfg(feature = "extensions")]
         let function = function.and_then(|function| {
             let checked = self.check_extension(request, client_extensions.as_ref());
             checked.map(|()| function).map_err(|error| Box::new(Outcome::Error(error)))
@@ -158,9 +155,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             id: self.machine.id_of(request.handle),
             guard: self.guard,
             default_spawner: self.default_spawner,
-            #[cfg(feature = "observer")]
             observation: self.machine.observation_of(request.handle),
-            #[cfg(feature = "extensions")]
             client_extensions,
         }
     }
@@ -239,7 +234,6 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     let log = ServerCommand::Log { request, level, logger, data };
                     let _sent = self.machine.apply(log, now);
                 }
-                #[cfg(feature = "extensions")]
                 Command::Notify { request, method, params } => {
                     let params = &params;
                     let notify = ServerCommand::NotifyOther { request, method, params };
@@ -419,7 +413,6 @@ impl<K: Threading> ServerEndpoint<K> {
     /// Passes a request to its handler.
     fn call(&mut self, request: Request<'_>, now: Instant) {
         let invocation = self.invocation(&request);
-        #[cfg(feature = "observer")]
         let observation = invocation.observation.clone();
         let call = || match (&self.handlers.layers, &self.clock) {
             (Some(layers), Some(clock)) => {
@@ -427,10 +420,7 @@ impl<K: Threading> ServerEndpoint<K> {
             }
             _ => invocation.call(&request),
         };
-        #[cfg(feature = "observer")]
         let step = super::observed_handler::call_observed(observation, call);
-        #[cfg(not(feature = "observer"))]
-        let step = call();
         match step {
             Step::Ready(outcome) => self.finish(&request, outcome, now),
             Step::Pending(task) => {

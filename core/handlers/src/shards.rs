@@ -84,10 +84,7 @@ impl<K: Threading> HttpServer<K> {
         options: &HttpServerOptions,
         secret: &[u8; 32],
     ) -> Result<(Server<K>, CommandSender), HttpServerError> {
-        #[cfg(feature = "extensions")]
         let problem = server.problem();
-        #[cfg(not(feature = "extensions"))]
-        let problem = server.problem.clone();
         if let Some(problem) = problem {
             return Err(problem.into());
         }

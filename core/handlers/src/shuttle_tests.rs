@@ -205,9 +205,7 @@ fn a_handler_cancelled_during_its_poll_is_notified() {
             sealed: false,
             guard: PanicGuard::NONE,
             default_spawner: None,
-            #[cfg(feature = "observer")]
             observation: None,
-            #[cfg(feature = "extensions")]
             client_extensions: None,
         };
         let HandlerPoll::Pending(running) = work.run() else { panic!("it waits") };

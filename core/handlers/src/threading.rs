@@ -177,7 +177,6 @@ mod sealed {
             Self: Threading;
 
         /// Polls a pending handler in the context of its observation.
-        #[cfg(feature = "observer")]
         fn observed(
             task: <Self as Threading>::Task,
             observation: crate::observed_handler::SharedObservation,
@@ -203,7 +202,6 @@ mod sealed {
             Local::from_thread_safe(Arc::clone(function))
         }
 
-        #[cfg(feature = "observer")]
         fn observed(
             task: <Self as Threading>::Task,
             observation: crate::observed_handler::SharedObservation,
@@ -229,7 +227,6 @@ mod sealed {
             Rc::clone(function)
         }
 
-        #[cfg(feature = "observer")]
         fn observed(
             task: <Self as Threading>::Task,
             observation: crate::observed_handler::SharedObservation,

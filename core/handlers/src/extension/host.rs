@@ -280,7 +280,6 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             spawner: None,
             default_spawner,
             cancelled: None,
-            #[cfg(feature = "observer")]
             observation: None,
         }
     }

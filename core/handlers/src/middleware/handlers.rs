@@ -126,7 +126,6 @@ impl<K: Threading> Next<K> {
             spawner: handlers.spawner.as_ref(),
             default_spawner: parts.default_spawner,
             cancelled: None,
-            #[cfg(feature = "observer")]
             observation: parts.observation.as_ref(),
         })
     }
@@ -275,9 +274,7 @@ impl<K: Threading> ServerLayers<K> for Layers<K> {
             is_task: invocation.is_task,
             guard,
             default_spawner: invocation.default_spawner,
-            #[cfg(feature = "observer")]
             observation: invocation.observation,
-            #[cfg(feature = "extensions")]
             client_extensions: invocation.client_extensions,
         });
         let first =

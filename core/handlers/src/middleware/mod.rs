@@ -105,7 +105,6 @@ mod client_request;
 mod endpoint_clock;
 mod handlers;
 mod limit_error;
-#[cfg(feature = "extensions")]
 mod notification;
 mod rate_limit;
 mod server_request;
@@ -125,7 +124,6 @@ pub use rate_limit::RateLimit;
 pub use server_request::ServerRequest;
 
 pub use super::reply::ResultBody;
-#[cfg(feature = "extensions")]
 pub use mcp_sansio::peer::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
     ResponseAction,
@@ -136,7 +134,6 @@ pub(super) use around::Layers;
 pub(super) use calls::{ConnectionLayers, LayeredCall};
 pub(super) use endpoint_clock::EndpointClock;
 pub(super) use handlers::ServerLayers;
-#[cfg(feature = "extensions")]
 pub(super) use notification::NotificationFunction;
 #[cfg(feature = "http")]
 pub(super) use server_request::Wrapped;

@@ -74,10 +74,8 @@ pub(super) struct Parts {
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
     /// The observation of the request, if the server has an observer.
-    #[cfg(feature = "observer")]
     pub(super) observation: Option<crate::observed_handler::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
-    #[cfg(feature = "extensions")]
     pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
 }
 
@@ -90,9 +88,7 @@ impl Parts {
             is_task: self.is_task,
             id: self.wrapped.id.as_ref(),
             lists: self.wrapped.lists.as_ref(),
-            #[cfg(feature = "observer")]
             observation: self.observation.as_ref(),
-            #[cfg(feature = "extensions")]
             client_extensions: self.client_extensions.as_ref(),
         }
     }
@@ -154,9 +150,7 @@ impl ServerRequest {
             request: changed,
             wrapped: parts.wrapped.clone(),
             commands: Arc::clone(&parts.commands),
-            #[cfg(feature = "observer")]
             observation: parts.observation.clone(),
-            #[cfg(feature = "extensions")]
             client_extensions: parts.client_extensions.clone(),
             ..*parts
         };

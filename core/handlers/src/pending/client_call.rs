@@ -228,7 +228,6 @@ impl<T> ClientCall<T> {
     pub(crate) fn send(self) -> CallFuture<T> {
         let Self { client, method, pending, written, options, cache_mode, on_progress, .. } = self;
         // Here, because the driver runs in another context.
-        #[cfg(feature = "observer")]
         let options = match &client.shared().observer {
             Some(observer) => options.context(observer.call_context()),
             None => options,

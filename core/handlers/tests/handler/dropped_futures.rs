@@ -294,7 +294,6 @@ mod over_http {
     }
 }
 
-#[cfg(feature = "observer")]
 mod contexts {
     use mcp_sansio::peer::{CallContext, Observation, Operation, OperationEnd, OperationObserver};
     use mcp_sansio_test::{Script, Stream};

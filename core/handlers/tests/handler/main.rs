@@ -35,9 +35,7 @@ mod endpoints;
 mod errors;
 #[cfg(feature = "protection")]
 mod expiry;
-#[cfg(feature = "extensions")]
 mod extension_messages;
-#[cfg(feature = "extensions")]
 mod extensions;
 #[path = "../../../machine/tests/schema/facts.rs"]
 mod facts;
@@ -55,14 +53,14 @@ mod legacy_tasks_http;
 mod legacy_tasks_input;
 mod legacy_tasks_limits;
 mod mailbox_limits;
-#[cfg(all(feature = "extensions", feature = "http"))]
+#[cfg(feature = "http")]
 mod message_middleware;
 mod middleware;
 mod middleware_changes;
 mod middleware_limits;
 #[cfg(feature = "http")]
 mod middleware_lists;
-#[cfg(all(feature = "extensions", feature = "http"))]
+#[cfg(feature = "http")]
 mod middleware_notifications;
 mod omitted_elements;
 mod panics;
@@ -71,7 +69,7 @@ mod protected_server;
 #[cfg(feature = "protection")]
 mod protection;
 mod questions;
-#[cfg(all(feature = "observer", feature = "protection"))]
+#[cfg(feature = "protection")]
 mod refused_heads;
 mod respawn;
 mod response_cache;

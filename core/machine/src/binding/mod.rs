@@ -3,7 +3,6 @@
 mod failure;
 #[cfg(feature = "http")]
 mod header_fields;
-#[cfg(feature = "observer")]
 mod operation_transport;
 
 pub use failure::TransportFailure;
@@ -11,7 +10,6 @@ pub use failure::TransportFailure;
 pub(crate) use header_fields::is_allowed;
 #[cfg(feature = "http")]
 pub use header_fields::{Field, HeaderFields, InvalidHeader, is_token_byte};
-#[cfg(feature = "observer")]
 pub use operation_transport::OperationTransport;
 
 /// The kind of transport, and the rules that depend on it. The machines query this value only and

@@ -97,7 +97,6 @@ pub enum CatalogError {
         state: &'static str,
     },
     /// An extension cannot be registered, or a requirement of it is unmet.
-    #[cfg(feature = "extensions")]
     #[error(transparent)]
     Extension(crate::protocol::ExtensionError),
 }

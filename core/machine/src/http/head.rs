@@ -26,11 +26,8 @@ pub struct RequestHead<'a> {
     pub(crate) mcp_name: Option<&'a [u8]>,
     pub(crate) last_event_id: Option<&'a [u8]>,
     /// For the observer of the server.
-    #[cfg(feature = "observer")]
     pub(crate) traceparent: Option<&'a [u8]>,
-    #[cfg(feature = "observer")]
     pub(crate) tracestate: Option<&'a [u8]>,
-    #[cfg(feature = "observer")]
     pub(crate) http_version: Option<&'static str>,
     /// For a layer above.
     pub(crate) authorization: Hidden<AuthorizationField<'a>>,
@@ -166,11 +163,8 @@ impl<'a> RequestHead<'a> {
             mcp_method: None,
             mcp_name: None,
             last_event_id: None,
-            #[cfg(feature = "observer")]
             traceparent: None,
-            #[cfg(feature = "observer")]
             tracestate: None,
-            #[cfg(feature = "observer")]
             http_version: None,
             authorization: Hidden(AuthorizationField::None),
             dpop: Hidden(AuthorizationField::None),
@@ -187,16 +181,10 @@ impl<'a> RequestHead<'a> {
         self.remote = Some(address.into());
     }
 
-    /// Sets the version of HTTP, such as `1.1` or `2`, for the observer of the server. Without the
-    /// feature `observer` it has no effect.
+    /// Sets the version of HTTP, such as `1.1` or `2`, for the observer of the server.
     #[inline]
     pub const fn http_version(&mut self, version: &'static str) {
-        #[cfg(feature = "observer")]
-        {
-            self.http_version = Some(version);
-        }
-        #[cfg(not(feature = "observer"))]
-        let _ = version;
+        self.http_version = Some(version);
     }
 
     /// Adds a header field. Fields that the protocol does not use are ignored.
@@ -214,9 +202,7 @@ impl<'a> RequestHead<'a> {
             6 if is("origin") => (&mut self.origin, "Origin"),
             6 if is("accept") => return self.accept.push(value),
             8 if is("mcp-name") => (&mut self.mcp_name, "Mcp-Name"),
-            #[cfg(feature = "observer")]
             10 if is("tracestate") => (&mut self.tracestate, "tracestate"),
-            #[cfg(feature = "observer")]
             11 if is("traceparent") => (&mut self.traceparent, "traceparent"),
             10 if is("mcp-method") => (&mut self.mcp_method, "Mcp-Method"),
             12 if is("content-type") => (&mut self.content_type, "Content-Type"),

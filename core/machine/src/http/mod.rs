@@ -37,7 +37,7 @@ pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
-#[cfg(all(feature = "observer", feature = "server"))]
+#[cfg(feature = "server")]
 pub use server::RefusedHead;
 #[cfg(feature = "server")]
 pub use server::{

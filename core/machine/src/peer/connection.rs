@@ -25,13 +25,14 @@ use super::handle::CallHandle;
 use super::members::{Param, Seen, check_meta};
 use super::metadata::text;
 use super::method_name::MethodName;
+use super::observed::{NotObserved, Observing};
 use super::options::ConnectionConfig;
 use super::outbox::{Channel, Lane, Outbox, Part, SentNotification};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
+use super::passing::{Pass, Passed};
 use super::policy::Reaction;
 use super::queue::Tag;
 use super::requests::Requests;
-use super::{Observed, Passed, Passing};
 
 mod consistency;
 
@@ -51,8 +52,8 @@ pub(super) struct Connection {
     pub(super) binding: Binding,
     /// Whether calls are cancelled by closing their channel, not by a notification.
     pub(super) cancels_by_closing: bool,
-    pub(super) observed: Observed,
-    pub(super) passing: Passing,
+    pub(super) observed: Box<dyn Observing>,
+    pub(super) passing: Option<Box<dyn Pass>>,
     keep_alive_due: Option<Instant>,
     keep_alive_failures: u32,
 }
@@ -77,8 +78,11 @@ impl Connection {
             closed: None,
             binding,
             cancels_by_closing: false,
-            observed: Observed::new(config, role, binding),
-            passing: Passing::default(),
+            observed: match &config.observer {
+                Some(observer) => observer.connection(config, role, binding),
+                None => Box::new(NotObserved),
+            },
+            passing: config.middleware.as_ref().map(|list| list.connection(role)),
             keep_alive_due: None,
             keep_alive_failures: 0,
         }
@@ -100,9 +104,9 @@ impl Connection {
     }
 
     /// Returns the observation of a peer's request.
-    #[cfg(feature = "observer")]
     pub(super) fn observation_of(&self, request: Key) -> Option<Arc<dyn super::Observation>> {
-        self.observed.observation(self.tag(&self.requests.get(request)?.id))
+        let id = &self.requests.get(request)?.id;
+        self.observed.observation(id, self.requests.hasher_ref())
     }
 
     /// Withdraws the queued messages for a request of the peer.
@@ -261,8 +265,8 @@ impl Connection {
         let (params_passed, options_passed) = match &passed {
             None => (None, options),
             Some(changed) => {
-                options_passed = CallOptions { meta: changed.meta().cloned(), ..options.clone() };
-                (Some(changed.params() as &dyn WriteJson), &options_passed)
+                options_passed = CallOptions { meta: changed.meta.clone(), ..options.clone() };
+                (Some(&changed.params as &dyn WriteJson), &options_passed)
             }
         };
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique among the active
@@ -331,7 +335,7 @@ impl Connection {
         let passed = self.pass_call(id, method.as_str(), &params, own)?;
         let (params, own): (&dyn WriteJson, _) = match &passed {
             None => (&params, own),
-            Some(changed) => (changed.params(), changed.meta()),
+            Some(changed) => (&changed.params, changed.meta.as_ref()),
         };
         let Self { outbox, observed, .. } = self;
         let revision = parts.fixed.map(|fixed| fixed.revision);
@@ -425,7 +429,7 @@ impl Connection {
         let method = Method::Cancelled;
         let passed = self.pass_sent(method.as_str(), Some(&params));
         let params: &dyn WriteJson = match &passed {
-            Passed::Changed(changed) => changed.json(),
+            Passed::Changed(changed) => changed,
             Passed::Unchanged | Passed::Dropped => &params,
         };
         let observed = self.observed.notify(method.as_str(), Some(params), Tag::NONE);

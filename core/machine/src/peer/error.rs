@@ -1,4 +1,3 @@
-#[cfg(feature = "extensions")]
 use alloc::boxed::Box;
 use alloc::string::String;
 
@@ -68,7 +67,6 @@ pub enum CommandError {
     #[error("the method is not a notification of an extension that can be sent here")]
     NotANotification,
     /// A [middleware](crate::peer::MessageMiddleware) refused the request, which was not sent.
-    #[cfg(feature = "extensions")]
     #[error("middleware refused the request: {0}")]
     RefusedByMiddleware(Box<ErrorObject<'static>>),
     /// The call has header fields, and the connection is a byte stream. The caller's fault; the
@@ -103,7 +101,6 @@ pub enum OpeningFailure {
     #[error("the server did not answer the opening request in time")]
     TimedOut,
     /// An extension of this client is not registered correctly, so nothing was sent.
-    #[cfg(feature = "extensions")]
     #[error(transparent)]
     Extension(Box<crate::protocol::ExtensionError>),
     /// The opening request failed in transport. This does not reveal the server's era.

@@ -1,4 +1,3 @@
-#[cfg(feature = "observer")]
 use mcp_sansio_sync::Arc;
 
 use crate::framing::FrameError;
@@ -13,10 +12,8 @@ use super::command::ClientCommand;
 use super::command::ServerCommand;
 use super::error::{CommandError, ConnectionClosed};
 use super::event::Event;
-#[cfg(feature = "observer")]
 use super::handle::InputHandle;
 use super::handle::{CallHandle, RequestHandle};
-#[cfg(feature = "observer")]
 use super::operation::Observation;
 
 /// A protocol machine over any binding: the operations that do not depend on the transport.
@@ -144,16 +141,13 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     fn has_call(&self, call: CallHandle) -> bool;
 
     /// Runs the [middleware](super::MessageMiddleware) in `guard`.
-    #[cfg(feature = "extensions")]
     fn catch_panics(&mut self, guard: crate::PanicGuard);
 
     /// Returns the observation of a server's request for input. Input rounds of calls are not
     /// observed.
-    #[cfg(feature = "observer")]
     fn observation_of_input(&self, input: InputHandle) -> Option<Arc<dyn Observation>>;
 
     /// Returns the observation of another request of the server.
-    #[cfg(feature = "observer")]
     fn observation_of(&self, request: RequestHandle) -> Option<Arc<dyn Observation>>;
 }
 
@@ -168,7 +162,6 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     fn id_of(&self, request: RequestHandle) -> Option<&RequestId>;
 
     /// Returns the observation of a pending request.
-    #[cfg(feature = "observer")]
     fn observation_of(&self, request: RequestHandle) -> Option<Arc<dyn Observation>>;
 }
 

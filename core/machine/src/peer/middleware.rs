@@ -1,10 +1,5 @@
 //! Middleware around the messages of a connection, for either role.
 
-use alloc::vec::Vec;
-use core::fmt;
-
-use mcp_sansio_sync::Arc;
-
 use crate::jsonrpc::{ErrorObject, Json, RawJson, RequestId};
 use crate::protocol::{Capabilities, Method, Side};
 use crate::{Caller, Revision};
@@ -212,14 +207,4 @@ pub enum ResponseAction {
     Replace(Json),
     /// This error is passed on in its place.
     Refuse(ErrorObject<'static>),
-}
-
-/// The middleware of a connection, the outermost first.
-#[derive(Clone, Default)]
-pub(crate) struct MiddlewareList(pub(super) Vec<Arc<dyn MessageMiddleware>>);
-
-impl fmt::Debug for MiddlewareList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MiddlewareList").field("length", &self.0.len()).finish()
-    }
 }

@@ -27,20 +27,12 @@ pub(crate) mod members;
 mod memory;
 pub(crate) mod metadata;
 mod method_name;
-#[cfg(feature = "extensions")]
 mod middleware;
-#[cfg(not(feature = "extensions"))]
-mod no_middleware;
-#[cfg(not(feature = "observer"))]
-mod not_observed;
-#[cfg(feature = "observer")]
 mod observed;
-#[cfg(feature = "observer")]
 mod operation;
 pub(crate) mod options;
 pub(crate) mod outbox;
 mod outgoing;
-#[cfg(feature = "extensions")]
 mod passing;
 mod pieces;
 mod policy;
@@ -52,7 +44,6 @@ mod response_cache;
 pub(crate) mod server;
 mod unread;
 
-#[cfg(feature = "observer")]
 pub use crate::binding::OperationTransport;
 pub use crate::binding::TransportFailure;
 pub use call_context::CallContext;
@@ -78,12 +69,10 @@ pub use machine::ServerMachine;
 pub use machine::{Applied, Machine, StreamMachine};
 pub use memory::MessageLengths;
 pub use method_name::MethodName;
-#[cfg(feature = "extensions")]
 pub use middleware::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
     ResponseAction,
 };
-#[cfg(feature = "observer")]
 pub use operation::{
     Cause, Direction, Observation, Operation, OperationEnd, OperationObserver, OperationOutcome,
     SessionStart,
@@ -97,13 +86,4 @@ pub use response_cache::{CacheOptions, ResponseCache};
 #[cfg(feature = "server")]
 pub use server::{Server, ServerOptions, ServerRole, ServerSession};
 
-// For the feature, its type or the replacement without the feature, under one name.
-#[cfg(not(feature = "observer"))]
-use not_observed::Observed;
-#[cfg(feature = "observer")]
-use observed::Observed;
-
-#[cfg(not(feature = "extensions"))]
-use no_middleware::{Exchanged, Passed, Passing, changed_or};
-#[cfg(feature = "extensions")]
-use passing::{Exchanged, Passed, Passing, changed_or};
+use passing::{Exchanged, Passed};

@@ -4,8 +4,9 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use core::cell::RefCell;
+use core::fmt;
 
-use mcp_sansio_collections::Key;
+use mcp_sansio_collections::{Key, KeyedHash};
 use mcp_sansio_sync::Arc;
 
 use crate::binding::{Binding, OperationTransport};
@@ -28,10 +29,6 @@ use super::options::ConnectionConfig;
 use super::outgoing::{CallOptions, Outgoing};
 use super::queue::Tag;
 use super::requests::Requests;
-
-/// The operations in progress, if the connection has an observer. Nothing is allocated without one.
-#[derive(Debug)]
-pub(in crate::peer) struct Observed(Option<Box<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -57,23 +54,18 @@ struct Sent {
     method: Option<Method>,
 }
 
-/// A call that has begun and is not written yet.
+/// A call that has begun and is not written yet: with the members of its `_meta`, those of the caller
+/// included, if it is observed.
 #[derive(Debug)]
-pub(in crate::peer) struct Begun {
-    sent: Option<Sent>,
-    /// The members of `_meta`, those of the caller included.
-    meta: Option<RawJson<'static>>,
-}
+pub(in crate::peer) struct Begun(Option<Box<(Sent, Option<RawJson<'static>>)>>);
 
 impl Begun {
-    const NONE: Self = Self { sent: None, meta: None };
-
     /// Returns the members to write in place of `own`.
     pub(in crate::peer) fn meta<'a>(
         &'a self,
         own: Option<&'a RawJson<'a>>,
     ) -> Option<&'a RawJson<'a>> {
-        self.meta.as_ref().or(own)
+        self.0.as_ref().and_then(|begun| begun.1.as_ref()).or(own)
     }
 }
 
@@ -90,31 +82,180 @@ impl KeptResult {
     }
 }
 
-impl Observed {
-    pub(in crate::peer) fn new(config: &ConnectionConfig, role: Side, binding: Binding) -> Self {
-        Self(config.observer.as_ref().map(|observer| {
-            Box::new(State {
-                observer: Arc::clone(observer),
-                role,
-                revision: None,
-                transport: OperationTransport {
-                    protocol_name: binding.protocol_name(),
-                    ..config.transport.clone()
-                },
-                current: None,
-                received: BTreeMap::new(),
-                sent: BTreeMap::new(),
-                session: None,
-                tool_failed: None,
-            })
-        }))
+/// What a connection reports of its messages, for its observer.
+pub(in crate::peer) trait Observing: fmt::Debug + Send + Sync {
+    /// Checks that each operation in progress belongs to a call or a request in progress.
+    fn assert_consistent(&self, calls: &Calls, requests: &Requests) {
+        let _ = (calls, requests);
     }
 
-    /// Checks that each operation in progress belongs to a call or a request in progress.
-    pub(in crate::peer) fn assert_consistent(&self, calls: &Calls, requests: &Requests) {
-        let Some(state) = &self.0 else { return };
-        assert!(state.current.is_none(), "no message is being handled");
-        for call in state.sent.keys() {
+    /// Returns the description of the connection, to change it.
+    fn transport(&mut self) -> Option<&mut OperationTransport> {
+        None
+    }
+
+    /// A handshake has succeeded, or a modern connection is open.
+    fn opened(&mut self, revision: Revision) {
+        let _ = revision;
+    }
+
+    /// The session has ended, and the connection may have another one.
+    fn session_ended(&mut self) {}
+
+    /// The connection was closed: its calls and its session end.
+    fn closed(&mut self, reason: &CloseReason) {
+        let _ = reason;
+    }
+
+    /// The calls in progress end without a response, because their stream has ended.
+    fn lost(&mut self) {}
+
+    /// A message was received. `hasher` makes the tags of requests.
+    fn begin_received(
+        &mut self,
+        message: &Message<'_>,
+        hasher: &KeyedHash,
+        caller: Option<&Caller>,
+    ) {
+        let _ = (message, hasher, caller);
+    }
+
+    /// The message was handled, with this outcome.
+    fn received(&mut self, flow: &Flow<'_>) {
+        let _ = flow;
+    }
+
+    /// Notes what the next result says about its tool.
+    fn tool_output(&mut self, output: ToolOutput<'_>) {
+        let _ = output;
+    }
+
+    /// Returns the place for a copy of the result that answers a request.
+    fn keeps_result(&self, tag: Tag, method: Option<Method>) -> KeptResult {
+        let _ = (tag, method);
+        KeptResult(None)
+    }
+
+    /// A result for a request of the peer was queued.
+    fn answered(&mut self, tag: Tag, method: Option<Method>, kept: KeptResult) {
+        let _ = (tag, method, kept);
+    }
+
+    /// An empty result for a request of the peer was queued.
+    fn answered_empty(&mut self, tag: Tag) {
+        self.answered(tag, None, KeptResult(None));
+    }
+
+    /// An error for a request of the peer was queued.
+    fn refused(&mut self, tag: Tag, error: &ErrorObject<'_>) {
+        let _ = (tag, error);
+    }
+
+    /// A request of the peer needs no response any more.
+    fn cancelled(&mut self, tag: Tag) {
+        let _ = tag;
+    }
+
+    /// All requests of the peer were dropped.
+    fn all_cancelled(&mut self) {}
+
+    /// Returns the observation of a peer's request.
+    fn observation(&self, id: &RequestId, hasher: &KeyedHash) -> Option<Arc<dyn Observation>> {
+        let _ = (id, hasher);
+        None
+    }
+
+    /// A call is about to be written. `cause` is the request of the peer that it belongs to.
+    fn begin_call(
+        &mut self,
+        outgoing: &Outgoing<'_>,
+        id: i64,
+        params: &dyn WriteJson,
+        options: &CallOptions<'_>,
+        cause: Option<Tag>,
+    ) -> Result<Begun, WriteError> {
+        let _ = (outgoing, id, params, options, cause);
+        Ok(Begun(None))
+    }
+
+    /// A call is about to be written for a further round.
+    fn begin_round(
+        &mut self,
+        call: Key,
+        round: (i64, Method),
+        params: &dyn WriteJson,
+        meta: Option<&RawJson<'_>>,
+        revision: Option<Revision>,
+        context: Option<CallContext>,
+    ) -> Result<Begun, WriteError> {
+        let _ = (call, round, params, meta, revision, context);
+        Ok(Begun(None))
+    }
+
+    /// The call was written.
+    fn called(&mut self, call: Key, begun: Begun) {
+        let _ = (call, begun);
+    }
+
+    /// The response to a call was received.
+    fn call_answered(&mut self, call: Key, outcome: &Result<RawJson<'_>, ErrorObject<'_>>) {
+        let _ = (call, outcome);
+    }
+
+    /// A call has ended.
+    fn call_ended(&mut self, call: Key, failure: &Failure<'_>) {
+        let _ = (call, failure);
+    }
+
+    /// A notification is about to be written for the request with the tag `cause`. Returns its
+    /// parameters with the members of its observation.
+    fn notify(
+        &mut self,
+        method: &str,
+        params: Option<&dyn WriteJson>,
+        cause: Tag,
+    ) -> Option<RawJson<'static>> {
+        let _ = (method, params, cause);
+        None
+    }
+}
+
+/// A connection without an observer.
+#[derive(Debug)]
+pub(in crate::peer) struct NotObserved;
+
+impl Observing for NotObserved {}
+
+/// An observer, and the function that observes a connection for it. Only a program that has an
+/// observer contains that function.
+#[derive(Clone, Debug)]
+pub(crate) struct Observer {
+    pub(crate) operations: Arc<dyn OperationObserver>,
+    observe: fn(Arc<dyn OperationObserver>, OperationTransport, Side) -> Box<dyn Observing>,
+}
+
+impl Observer {
+    pub(in crate::peer) fn new(operations: Arc<dyn OperationObserver>) -> Self {
+        Self { operations, observe: State::observe }
+    }
+
+    /// Observes a connection.
+    pub(in crate::peer) fn connection(
+        &self,
+        config: &ConnectionConfig,
+        role: Side,
+        binding: Binding,
+    ) -> Box<dyn Observing> {
+        let protocol_name = binding.protocol_name();
+        let transport = OperationTransport { protocol_name, ..config.transport.clone() };
+        (self.observe)(Arc::clone(&self.operations), transport, role)
+    }
+}
+
+impl Observing for State {
+    fn assert_consistent(&self, calls: &Calls, requests: &Requests) {
+        assert!(self.current.is_none(), "no message is being handled");
+        for call in self.sent.keys() {
             let call = calls.get(Key::from_number(*call));
             let is_sent = call.is_some_and(|call| {
                 !matches!(
@@ -126,78 +267,61 @@ impl Observed {
         }
         let pending: BTreeSet<Tag> =
             requests.iter().map(|(_, entry)| requests.tag(&entry.id)).collect();
-        for tag in state.received.keys() {
+        for tag in self.received.keys() {
             assert!(pending.contains(tag), "the operation of a request that was answered");
         }
     }
 
     // ------------------------------------------------------------------ the connection
 
-    /// Changes the description of the connection.
-    #[cfg(feature = "http")]
-    pub(in crate::peer) fn change_transport(
-        &mut self,
-        change: impl FnOnce(&mut OperationTransport),
-    ) {
-        if let Some(state) = &mut self.0 {
-            change(&mut state.transport);
-        }
+    fn transport(&mut self) -> Option<&mut OperationTransport> {
+        Some(&mut self.transport)
     }
 
-    /// A handshake has succeeded, or a modern connection is open.
-    pub(in crate::peer) fn opened(&mut self, revision: Revision) {
-        let Some(state) = &mut self.0 else { return };
-        state.revision = Some(revision);
-        if revision.era() == crate::Era::Legacy && state.session.is_none() {
-            let (role, transport) = (state.role, &state.transport);
+    fn opened(&mut self, revision: Revision) {
+        self.revision = Some(revision);
+        if revision.era() == crate::Era::Legacy && self.session.is_none() {
+            let (role, transport) = (self.role, &self.transport);
             let start = SessionStart { role, revision, transport };
-            state.session = state.observer.begin_session(&start);
+            self.session = self.observer.begin_session(&start);
         }
     }
 
-    /// The session has ended, and the connection may have another one.
-    pub(in crate::peer) fn session_ended(&mut self) {
-        let Some(state) = &mut self.0 else { return };
-        let session = state.session.take();
-        state.end(session, OperationOutcome::Done);
+    fn session_ended(&mut self) {
+        let session = self.session.take();
+        self.end(session, OperationOutcome::Done);
     }
 
-    /// The connection was closed: its calls and its session end.
-    pub(in crate::peer) fn closed(&mut self, reason: &CloseReason) {
-        let Some(state) = &mut self.0 else { return };
-        while let Some((_, sent)) = state.sent.pop_first() {
-            state.end(sent.observation, OperationOutcome::Failed(&Failure::ConnectionLost));
+    fn closed(&mut self, reason: &CloseReason) {
+        while let Some((_, sent)) = self.sent.pop_first() {
+            self.end(sent.observation, OperationOutcome::Failed(&Failure::ConnectionLost));
         }
-        let session = state.session.take();
+        let session = self.session.take();
         let outcome = match reason {
             CloseReason::Local | CloseReason::EndOfInput => OperationOutcome::Done,
             reason => OperationOutcome::Closed(reason),
         };
-        state.end(session, outcome);
+        self.end(session, outcome);
     }
 
-    /// The calls in progress end without a response, because their stream has ended.
-    pub(in crate::peer) fn lost(&mut self) {
-        let Some(state) = &mut self.0 else { return };
-        while let Some((_, sent)) = state.sent.pop_first() {
-            state.end(sent.observation, OperationOutcome::Failed(&Failure::ConnectionLost));
+    fn lost(&mut self) {
+        while let Some((_, sent)) = self.sent.pop_first() {
+            self.end(sent.observation, OperationOutcome::Failed(&Failure::ConnectionLost));
         }
-        let session = state.session.take();
-        state.end(session, OperationOutcome::Done);
-        state.revision = None;
+        let session = self.session.take();
+        self.end(session, OperationOutcome::Done);
+        self.revision = None;
     }
 
     // ------------------------------------------------------------------ received
 
-    /// A message was received. `tag` is that of a request.
     // MCP 2026-07-28 otel:mcp#spans [TRACE-008]: each request and notification, before its checks.
-    pub(in crate::peer) fn begin_received(
+    fn begin_received(
         &mut self,
         message: &Message<'_>,
-        tag: impl FnOnce(&RequestId) -> Tag,
+        hasher: &KeyedHash,
         caller: Option<&Caller>,
     ) {
-        let Some(state) = &mut self.0 else { return };
         let (method, id, params) = match message {
             Message::Request(request) => (&*request.method, Some(&request.id), &request.params),
             Message::Notification(sent) => (&*sent.method, None, &sent.params),
@@ -207,107 +331,87 @@ impl Observed {
         let meta = params.get("_meta");
         let named = meta.as_ref().and_then(|meta| meta.get(metadata::PROTOCOL_VERSION));
         let named = named.and_then(|named| Revision::parse(&named.to_text()?));
-        if state.session.is_none() && named.is_some() {
-            state.revision = named;
+        if self.session.is_none() && named.is_some() {
+            self.revision = named;
         }
-        let begun = state.observer.begin(&Operation {
+        let begun = self.observer.begin(&Operation {
             direction: Direction::Received,
-            role: state.role,
+            role: self.role,
             method,
             id,
             params,
             meta,
-            revision: named.or(state.revision),
-            transport: &state.transport,
+            revision: named.or(self.revision),
+            transport: &self.transport,
             caller,
             cause: Cause::Unknown,
         });
-        state.current = begun.map(|observation| (id.map(tag), observation));
+        self.current =
+            begun.map(|observation| (id.map(|id| Tag::from_id(id, hasher)), observation));
     }
 
-    /// The message was handled, with this outcome.
-    pub(in crate::peer) fn received(&mut self, flow: &Flow<'_>) {
-        let Some(state) = &mut self.0 else { return };
-        let Some((tag, observation)) = state.current.take() else { return };
+    fn received(&mut self, flow: &Flow<'_>) {
+        let Some((tag, observation)) = self.current.take() else { return };
         match (tag, flow) {
             (_, Err(_) | Ok(Some(Event::Violation(_)))) => {
-                state.end(Some(observation), OperationOutcome::Violation);
+                self.end(Some(observation), OperationOutcome::Violation);
             }
-            (None, Ok(_)) => state.end(Some(observation), OperationOutcome::Done),
+            (None, Ok(_)) => self.end(Some(observation), OperationOutcome::Done),
             // The response follows later.
-            (Some(tag), Ok(_)) => drop(state.received.insert(tag, observation)),
+            (Some(tag), Ok(_)) => drop(self.received.insert(tag, observation)),
         }
     }
 
-    /// Notes what the next result says about its tool.
-    pub(in crate::peer) fn tool_output(&mut self, output: ToolOutput<'_>) {
-        let Some(state) = &mut self.0 else { return };
-        state.tool_failed = match output {
+    fn tool_output(&mut self, output: ToolOutput<'_>) {
+        self.tool_failed = match output {
             ToolOutput::Unknown => None,
             output => Some(matches!(output, ToolOutput::Failed)),
         };
     }
 
-    /// Returns the place for a copy of the result that answers a request.
-    pub(in crate::peer) fn keeps_result(&self, tag: Tag, method: Option<Method>) -> KeptResult {
-        let Some(state) = &self.0 else { return KeptResult(None) };
-        let wants = state.find(tag).is_some_and(|observation| observation.wants_result());
-        let unknown = method == Some(Method::ToolsCall) && state.tool_failed.is_none();
+    fn keeps_result(&self, tag: Tag, method: Option<Method>) -> KeptResult {
+        let wants = self.find(tag).is_some_and(|observation| observation.wants_result());
+        let unknown = method == Some(Method::ToolsCall) && self.tool_failed.is_none();
         KeptResult((wants || unknown).then(RefCell::default))
     }
 
-    /// A result for a request of the peer was queued.
-    pub(in crate::peer) fn answered(&mut self, tag: Tag, method: Option<Method>, kept: KeptResult) {
-        let Some(state) = &mut self.0 else { return };
-        let failed = state.tool_failed.take();
-        let Some(observation) = state.take(tag) else { return };
+    fn answered(&mut self, tag: Tag, method: Option<Method>, kept: KeptResult) {
+        let failed = self.tool_failed.take();
+        let Some(observation) = self.take(tag) else { return };
         let text = kept.0.map(RefCell::into_inner).filter(|text| !text.is_empty());
         let result = text.map(RawJson::trusted_string);
         let is_error = || result.as_ref().is_some_and(is_tool_error);
         let failed = method == Some(Method::ToolsCall) && failed.unwrap_or_else(is_error);
         let outcome = if failed { OperationOutcome::ToolFailed } else { OperationOutcome::Done };
         let result = result.filter(|_| observation.wants_result());
-        observation.end(&OperationEnd { result, ..state.end_of(outcome) });
+        observation.end(&OperationEnd { result, ..self.end_of(outcome) });
     }
 
-    /// An empty result for a request of the peer was queued.
-    pub(in crate::peer) fn answered_empty(&mut self, tag: Tag) {
-        self.answered(tag, None, KeptResult(None));
+    fn refused(&mut self, tag: Tag, error: &ErrorObject<'_>) {
+        self.tool_failed = None;
+        let observation = self.take(tag);
+        self.end(observation, OperationOutcome::Error(error));
     }
 
-    /// An error for a request of the peer was queued.
-    pub(in crate::peer) fn refused(&mut self, tag: Tag, error: &ErrorObject<'_>) {
-        let Some(state) = &mut self.0 else { return };
-        state.tool_failed = None;
-        let observation = state.take(tag);
-        state.end(observation, OperationOutcome::Error(error));
+    fn cancelled(&mut self, tag: Tag) {
+        let observation = self.received.remove(&tag);
+        self.end(observation, OperationOutcome::Cancelled);
     }
 
-    /// A request of the peer needs no response any more.
-    pub(in crate::peer) fn cancelled(&mut self, tag: Tag) {
-        let Some(state) = &mut self.0 else { return };
-        let observation = state.received.remove(&tag);
-        state.end(observation, OperationOutcome::Cancelled);
-    }
-
-    /// All requests of the peer were dropped.
-    pub(in crate::peer) fn all_cancelled(&mut self) {
-        let Some(state) = &mut self.0 else { return };
-        while let Some((_, observation)) = state.received.pop_first() {
-            state.end(Some(observation), OperationOutcome::Cancelled);
+    fn all_cancelled(&mut self) {
+        while let Some((_, observation)) = self.received.pop_first() {
+            self.end(Some(observation), OperationOutcome::Cancelled);
         }
     }
 
-    /// Returns the observation of a peer's request.
-    pub(in crate::peer) fn observation(&self, tag: Tag) -> Option<Arc<dyn Observation>> {
-        self.0.as_ref()?.find(tag).map(Arc::clone)
+    fn observation(&self, id: &RequestId, hasher: &KeyedHash) -> Option<Arc<dyn Observation>> {
+        self.find(Tag::from_id(id, hasher)).map(Arc::clone)
     }
 
     // ------------------------------------------------------------------ sent
 
-    /// A call is about to be written. `cause` is the request of the peer that it belongs to.
     // MCP 2026-07-28 otel:mcp#context-propagation [TRACE-004]
-    pub(in crate::peer) fn begin_call(
+    fn begin_call(
         &mut self,
         outgoing: &Outgoing<'_>,
         id: i64,
@@ -321,8 +425,7 @@ impl Observed {
         self.begin_sent(outgoing.method.as_str(), id, params, meta, revision, context, cause)
     }
 
-    /// A call is about to be written for a further round.
-    pub(in crate::peer) fn begin_round(
+    fn begin_round(
         &mut self,
         call: Key,
         (id, method): (i64, Method),
@@ -331,73 +434,28 @@ impl Observed {
         revision: Option<Revision>,
         context: Option<CallContext>,
     ) -> Result<Begun, WriteError> {
-        let Some(state) = &mut self.0 else { return Ok(Begun::NONE) };
-        if let Some(sent) = state.sent.remove(&call.to_number()) {
+        if let Some(sent) = self.sent.remove(&call.to_number()) {
             // A listen stream that moves to another channel.
-            state.end(sent.observation, OperationOutcome::Done);
+            self.end(sent.observation, OperationOutcome::Done);
         }
         self.begin_sent(method.as_str(), id, params, meta, revision, context, None)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one operation, used here only")]
-    fn begin_sent(
-        &mut self,
-        method: &str,
-        id: i64,
-        params: &dyn WriteJson,
-        meta: Option<&RawJson<'_>>,
-        revision: Option<Revision>,
-        context: Option<CallContext>,
-        cause: Option<Tag>,
-    ) -> Result<Begun, WriteError> {
-        let Some(state) = &mut self.0 else { return Ok(Begun::NONE) };
-        let request = cause.and_then(|tag| state.find(tag)).map(Arc::clone);
-        let (id, params) = (RequestId::Number(id), to_shared_json(params)?);
-        let observation = state.observer.begin(&Operation {
-            direction: Direction::Sent,
-            role: state.role,
-            method,
-            id: Some(&id),
-            params: &params,
-            meta: meta.map(RawJson::borrow),
-            revision: revision.or(state.revision),
-            transport: &state.transport,
-            caller: None,
-            cause: match (&context, &request) {
-                (Some(context), _) => Cause::Call(context),
-                (None, Some(request)) => Cause::Request(&**request),
-                (None, None) => Cause::Unknown,
-            },
-        });
-        let meta = observation.as_ref().and_then(|it| with_members(&**it, meta));
-        let sent = Sent { observation, method: Method::parse(method) };
-        Ok(Begun { sent: Some(sent), meta })
-    }
-
-    /// The call was written.
-    pub(in crate::peer) fn called(&mut self, call: Key, begun: Begun) {
-        if let Some(state) = &mut self.0
-            && let Some(sent) = begun.sent
-        {
-            state.sent.insert(call.to_number(), sent);
+    fn called(&mut self, call: Key, begun: Begun) {
+        if let Some(begun) = begun.0 {
+            self.sent.insert(call.to_number(), begun.0);
         }
     }
 
-    /// The response to a call was received.
-    pub(in crate::peer) fn call_answered(
-        &mut self,
-        call: Key,
-        outcome: &Result<RawJson<'_>, ErrorObject<'_>>,
-    ) {
-        let Some(state) = &mut self.0 else { return };
-        let Some(sent) = state.sent.remove(&call.to_number()) else { return };
+    fn call_answered(&mut self, call: Key, outcome: &Result<RawJson<'_>, ErrorObject<'_>>) {
+        let Some(sent) = self.sent.remove(&call.to_number()) else { return };
         let is_tool_call = sent.method == Some(Method::ToolsCall);
         let Some(observation) = sent.observation else { return };
         if sent.method == Some(Method::Initialize)
             && let Ok(result) = outcome
         {
             let named = result.get("protocolVersion");
-            state.revision = named.and_then(|named| Revision::parse(&named.to_text()?));
+            self.revision = named.and_then(|named| Revision::parse(&named.to_text()?));
         }
         let (outcome, result) = match outcome {
             Ok(result) if is_tool_call && is_tool_error(result) => {
@@ -407,45 +465,40 @@ impl Observed {
             Err(error) => (OperationOutcome::Error(error), None),
         };
         let result = result.filter(|_| observation.wants_result()).map(RawJson::borrow);
-        observation.end(&OperationEnd { result, ..state.end_of(outcome) });
+        observation.end(&OperationEnd { result, ..self.end_of(outcome) });
     }
 
-    /// A call has ended.
-    pub(in crate::peer) fn call_ended(&mut self, call: Key, failure: &Failure<'_>) {
-        let Some(state) = &mut self.0 else { return };
-        let Some(sent) = state.sent.remove(&call.to_number()) else { return };
-        state.end(sent.observation, OperationOutcome::Failed(failure));
+    fn call_ended(&mut self, call: Key, failure: &Failure<'_>) {
+        let Some(sent) = self.sent.remove(&call.to_number()) else { return };
+        self.end(sent.observation, OperationOutcome::Failed(failure));
     }
 
-    /// A notification is about to be written for the request with the tag `cause`. Returns its
-    /// parameters with the members of its observation.
     // MCP 2026-07-28 otel:mcp#context-propagation [TRACE-004] [TRACE-005]
-    pub(in crate::peer) fn notify(
+    fn notify(
         &mut self,
         method: &str,
         params: Option<&dyn WriteJson>,
         cause: Tag,
     ) -> Option<RawJson<'static>> {
-        let state = self.0.as_mut()?;
         let params = match params {
             Some(params) => to_shared_json(params).ok()?,
             None => RawJson::EMPTY_OBJECT,
         };
-        let (meta, request) = (params.get("_meta"), state.find(cause).map(Arc::clone));
-        let observation = state.observer.begin(&Operation {
+        let (meta, request) = (params.get("_meta"), self.find(cause).map(Arc::clone));
+        let observation = self.observer.begin(&Operation {
             direction: Direction::Sent,
-            role: state.role,
+            role: self.role,
             method,
             id: None,
             params: &params,
             meta: meta.as_ref().map(RawJson::borrow),
-            revision: state.revision,
-            transport: &state.transport,
+            revision: self.revision,
+            transport: &self.transport,
             caller: None,
             cause: request.as_deref().map_or(Cause::Unknown, Cause::Request),
         })?;
         let with = with_members(&*observation, meta.as_ref());
-        state.end(Some(observation), OperationOutcome::Done);
+        self.end(Some(observation), OperationOutcome::Done);
         let mut text = String::from(r#"{"_meta":"#);
         text.push_str(with?.as_str());
         for member in params.members().filter(|member| !member.is_named("_meta")) {
@@ -460,6 +513,58 @@ impl Observed {
 }
 
 impl State {
+    fn observe(
+        observer: Arc<dyn OperationObserver>,
+        transport: OperationTransport,
+        role: Side,
+    ) -> Box<dyn Observing> {
+        Box::new(Self {
+            observer,
+            role,
+            revision: None,
+            transport,
+            current: None,
+            received: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            session: None,
+            tool_failed: None,
+        })
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one operation, used here only")]
+    fn begin_sent(
+        &mut self,
+        method: &str,
+        id: i64,
+        params: &dyn WriteJson,
+        meta: Option<&RawJson<'_>>,
+        revision: Option<Revision>,
+        context: Option<CallContext>,
+        cause: Option<Tag>,
+    ) -> Result<Begun, WriteError> {
+        let request = cause.and_then(|tag| self.find(tag)).map(Arc::clone);
+        let (id, params) = (RequestId::Number(id), to_shared_json(params)?);
+        let observation = self.observer.begin(&Operation {
+            direction: Direction::Sent,
+            role: self.role,
+            method,
+            id: Some(&id),
+            params: &params,
+            meta: meta.map(RawJson::borrow),
+            revision: revision.or(self.revision),
+            transport: &self.transport,
+            caller: None,
+            cause: match (&context, &request) {
+                (Some(context), _) => Cause::Call(context),
+                (None, Some(request)) => Cause::Request(&**request),
+                (None, None) => Cause::Unknown,
+            },
+        });
+        let meta = observation.as_ref().and_then(|it| with_members(&**it, meta));
+        let sent = Sent { observation, method: Method::parse(method) };
+        Ok(Begun(Some(Box::new((sent, meta)))))
+    }
+
     fn find(&self, tag: Tag) -> Option<&Arc<dyn Observation>> {
         match &self.current {
             Some((Some(current), observation)) if *current == tag => Some(observation),

@@ -3,6 +3,8 @@ use mcp_sansio_sync::Arc;
 use crate::Revisions;
 
 use super::limits::{Limits, Timeouts};
+use super::observed::Observer;
+use super::passing::MiddlewareList;
 use super::policy::Policy;
 
 /// Options of a connection: those of its role, `R`, and those that both roles share. See
@@ -41,13 +43,10 @@ pub(crate) struct ConnectionConfig {
     pub(crate) timeouts: Timeouts,
     pub(crate) policy: Policy,
     /// The middleware around all messages.
-    #[cfg(feature = "extensions")]
-    pub(crate) middleware: super::middleware::MiddlewareList,
+    pub(crate) middleware: Option<MiddlewareList>,
     /// The observer of all requests and notifications.
-    #[cfg(feature = "observer")]
-    pub(crate) observer: Option<Arc<dyn super::OperationObserver>>,
+    pub(crate) observer: Option<Observer>,
     /// The other side of a connection, as far as it is known before the first message.
-    #[cfg(feature = "observer")]
     pub(crate) transport: crate::binding::OperationTransport,
 }
 
@@ -91,27 +90,24 @@ impl<R> ConnectionOptions<R> {
 
     /// Sets the observer of all requests and notifications of the connection, in both directions. It
     /// replaces an earlier one.
-    #[cfg(feature = "observer")]
     #[must_use]
     pub fn operation_observer(mut self, observer: Arc<dyn super::OperationObserver>) -> Self {
-        self.config_mut().observer = Some(observer);
+        self.config_mut().observer = Some(Observer::new(observer));
         self
     }
 
     /// Adds middleware around all messages of the connection, inside of that of earlier calls: see
     /// [`MessageMiddleware`](super::MessageMiddleware).
-    #[cfg(feature = "extensions")]
     #[must_use]
     pub fn message_middleware(mut self, middleware: Arc<dyn super::MessageMiddleware>) -> Self {
-        self.config_mut().middleware.0.push(middleware);
+        self.config_mut().middleware.get_or_insert_with(MiddlewareList::new).push(middleware);
         self
     }
 
     /// Returns the observer of all requests and notifications, if there is one.
-    #[cfg(feature = "observer")]
     #[must_use]
     pub fn operation_observer_ref(&self) -> Option<&Arc<dyn super::OperationObserver>> {
-        self.config.observer.as_ref()
+        self.config.observer.as_ref().map(|it| &it.operations)
     }
 
     /// Returns the reactions to protocol violations for modification.
@@ -127,7 +123,7 @@ impl<R> ConnectionOptions<R> {
     }
 
     /// Sets the address of the server that a client reaches, for the observer.
-    #[cfg(all(feature = "http", feature = "observer"))]
+    #[cfg(feature = "http")]
     pub(crate) fn reaching(mut self, address: &str, port: u16) -> Self {
         if self.config.observer.is_some() {
             let transport = &mut self.config_mut().transport;

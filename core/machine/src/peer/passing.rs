@@ -2,6 +2,10 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio_sync::Arc;
 
 use crate::PanicGuard;
 use crate::jsonrpc::{
@@ -20,12 +24,107 @@ use super::middleware::{
     RequestAction, ResponseAction,
 };
 
+/// What the messages of a connection pass.
+pub(in crate::peer) trait Pass: fmt::Debug + Send + Sync {
+    /// Runs the middleware in `guard`.
+    fn set_guard(&mut self, guard: PanicGuard);
+
+    /// Passes a notification.
+    fn notification(
+        &self,
+        sender: Side,
+        method: &str,
+        params: &RawJson<'_>,
+        peer: PeerContext<'_>,
+    ) -> Passed;
+
+    /// Passes a request that the peer has sent. If a middleware has answered it, its result is the
+    /// [early one](Self::take_early_result).
+    fn request(
+        &mut self,
+        id: &RequestId,
+        method: &str,
+        params: &RawJson<'_>,
+        peer: PeerContext<'_>,
+    ) -> Exchanged;
+
+    /// Takes the result with which a middleware has answered the request that is being handled.
+    fn take_early_result(&mut self) -> Option<RawJson<'static>>;
+
+    /// The request that passed was handled: its response may follow later.
+    fn end_request(&mut self);
+
+    /// Passes a request that this side sends. `own` are the members of `_meta` that the application
+    /// has set.
+    fn call(
+        &self,
+        id: i64,
+        method: &str,
+        params: &dyn WriteJson,
+        own: Option<&RawJson<'_>>,
+    ) -> Result<Option<ChangedCall>, CommandError>;
+
+    /// Passes a response with which this side answers.
+    fn answer(
+        &mut self,
+        id: &RequestId,
+        method: Option<Method>,
+        outcome: Result<&RawJson<'_>, &ErrorObject<'_>>,
+    ) -> Exchanged;
+
+    /// Passes a response of the peer.
+    fn received_answer(
+        &self,
+        id: i64,
+        method: Option<Method>,
+        outcome: Result<&RawJson<'_>, &ErrorObject<'_>>,
+    ) -> Exchanged;
+}
+
+/// The middleware of a connection, and the function that passes the messages of a connection through
+/// it. Only a program that has middleware contains that function.
+#[derive(Clone)]
+pub(crate) struct MiddlewareList {
+    middleware: Vec<Arc<dyn MessageMiddleware>>,
+    pass: fn(Vec<Arc<dyn MessageMiddleware>>, Side) -> Box<dyn Pass>,
+}
+
+impl MiddlewareList {
+    pub(in crate::peer) fn new() -> Self {
+        Self { middleware: Vec::new(), pass: State::pass }
+    }
+
+    /// Adds middleware inside of the others.
+    pub(in crate::peer) fn push(&mut self, middleware: Arc<dyn MessageMiddleware>) {
+        self.middleware.push(middleware);
+    }
+
+    /// Passes the messages of a connection through the middleware.
+    pub(in crate::peer) fn connection(&self, role: Side) -> Box<dyn Pass> {
+        (self.pass)(self.middleware.clone(), role)
+    }
+}
+
+impl fmt::Debug for MiddlewareList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MiddlewareList").field("length", &self.middleware.len()).finish()
+    }
+}
+
 /// The state of a connection for its middleware.
-#[derive(Debug, Default)]
-pub(in crate::peer) struct Passing {
+struct State {
+    role: Side,
+    /// The outermost first.
+    middleware: Vec<Arc<dyn MessageMiddleware>>,
     guard: PanicGuard,
     /// The decision of a middleware about the request that is being handled.
-    early: Option<Box<Early>>,
+    early: Option<Early>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("early", &self.early).finish_non_exhaustive()
+    }
 }
 
 /// A middleware has answered or refused a request.
@@ -37,39 +136,11 @@ struct Early {
     at: usize,
 }
 
-impl Passing {
-    pub(in crate::peer) const fn set_guard(&mut self, guard: PanicGuard) {
-        self.guard = guard;
-    }
-}
-
-/// Changed parameters.
-#[derive(Debug)]
-pub(in crate::peer) struct ChangedJson(RawJson<'static>);
-
-impl ChangedJson {
-    pub(in crate::peer) const fn json(&self) -> &RawJson<'static> {
-        &self.0
-    }
-}
-
-/// A changed error.
-#[derive(Debug)]
-pub(in crate::peer) struct ChangedError(ErrorObject<'static>);
-
-/// Returns the changed error, if there is one.
-pub(in crate::peer) fn changed_or<'e>(
-    changed: Option<&'e ChangedError>,
-    error: &'e ErrorObject<'e>,
-) -> &'e ErrorObject<'e> {
-    changed.map_or(error, |changed| &changed.0)
-}
-
 /// The decision about a notification, or about the parameters of a request.
 #[derive(Debug)]
 pub(in crate::peer) enum Passed {
     Unchanged,
-    Changed(ChangedJson),
+    Changed(RawJson<'static>),
     Dropped,
 }
 
@@ -83,7 +154,7 @@ impl Passed {
         match self {
             Self::Unchanged => receive(message),
             Self::Changed(changed) => {
-                let params = Some(RawJson::trusted(changed.0.as_str()));
+                let params = Some(RawJson::trusted(changed.as_str()));
                 owned(receive(NotificationMessage { method: message.method, params }))
             }
             Self::Dropped => Ok(None),
@@ -122,19 +193,9 @@ pub(in crate::peer) fn owned<'f>(flow: Flow<'_>) -> Flow<'f> {
 /// The changed parameters of a call.
 #[derive(Debug)]
 pub(in crate::peer) struct ChangedCall {
-    params: RawJson<'static>,
-    meta: Option<RawJson<'static>>,
-}
-
-impl ChangedCall {
-    pub(in crate::peer) const fn params(&self) -> &RawJson<'static> {
-        &self.params
-    }
-
-    /// Returns the members of `_meta` that the application has set.
-    pub(in crate::peer) const fn meta(&self) -> Option<&RawJson<'static>> {
-        self.meta.as_ref()
-    }
+    pub(in crate::peer) params: RawJson<'static>,
+    /// The members of `_meta` that the application has set.
+    pub(in crate::peer) meta: Option<RawJson<'static>>,
 }
 
 /// Members of the parameters that identify a message of the protocol.
@@ -230,16 +291,14 @@ fn broken(what: &str) -> ErrorObject<'static> {
     ErrorObject::internal(alloc::format!("middleware: {what}"))
 }
 
-impl Connection {
-    /// Returns whether messages pass any middleware.
-    #[inline]
-    pub(in crate::peer) fn has_middleware(&self) -> bool {
-        !self.config.middleware.0.is_empty()
+impl State {
+    fn pass(middleware: Vec<Arc<dyn MessageMiddleware>>, role: Side) -> Box<dyn Pass> {
+        Box::new(Self { role, middleware, guard: PanicGuard::default(), early: None })
     }
 
     /// Runs a function of a middleware.
     fn run<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
-        self.passing.guard.run(call).ok()
+        self.guard.run(call).ok()
     }
 
     /// Calls `pass` with each middleware and its number, in the order of a message from `sender`,
@@ -249,244 +308,13 @@ impl Connection {
         sender: Side,
         mut pass: impl FnMut(usize, &dyn MessageMiddleware) -> Option<T>,
     ) -> Option<T> {
-        let list = self.config.middleware.0.iter().enumerate();
+        let list = self.middleware.iter().enumerate();
         // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034]
         if sender == self.role {
             list.rev().find_map(|(at, middleware)| pass(at, &**middleware))
         } else {
             list.into_iter().find_map(|(at, middleware)| pass(at, &**middleware))
         }
-    }
-
-    // ------------------------------------------------------------------ notifications
-
-    /// Passes a notification that this side sends.
-    #[inline]
-    pub(in crate::peer) fn pass_sent(
-        &self,
-        method: &str,
-        params: Option<&dyn WriteJson>,
-    ) -> Passed {
-        if !self.has_middleware() {
-            return Passed::Unchanged;
-        }
-        let Ok(params) = params.map_or(Ok(RawJson::EMPTY_OBJECT), to_shared_json) else {
-            return Passed::Unchanged;
-        };
-        self.pass_notification(self.role, method, &params, PeerContext::default())
-    }
-
-    /// Passes a notification that the peer has sent.
-    pub(in crate::peer) fn pass_received(
-        &self,
-        method: &str,
-        params: Option<&RawJson<'_>>,
-        peer: PeerContext<'_>,
-    ) -> Passed {
-        let params = params.unwrap_or(&RawJson::EMPTY_OBJECT);
-        self.pass_notification(self.role.peer(), method, params, peer)
-    }
-
-    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-028] [EXT-031] [EXT-032]: each
-    // notification is passed on before the next one is looked at. Cancellations are not dropped.
-    fn pass_notification(
-        &self,
-        sender: Side,
-        method: &str,
-        params: &RawJson<'_>,
-        peer: PeerContext<'_>,
-    ) -> Passed {
-        let check = if sender == self.role { fits } else { is_same };
-        let mut changed: Option<RawJson<'static>> = None;
-        let dropped = self.each(sender, |_, middleware| {
-            let now = RawJson::trusted(changed.as_ref().unwrap_or(params).as_str());
-            let message = MiddlewareMessage { sender, id: None, method, params: now, peer };
-            // Passing it on could reveal data that the middleware removes.
-            let action = self.run(|| middleware.notification(&message));
-            match action.unwrap_or(NotificationAction::Drop) {
-                NotificationAction::Forward => None,
-                NotificationAction::Replace(new) if check(method, params, &new.as_raw()) => {
-                    changed = Some(new.into());
-                    None
-                }
-                // The peer waits for it: the result of the previous middleware is forwarded.
-                NotificationAction::Replace(_) | NotificationAction::Drop if is_awaited(method) => {
-                    None
-                }
-                NotificationAction::Replace(_) | NotificationAction::Drop => Some(()),
-            }
-        });
-        match (dropped, changed) {
-            (Some(()), _) => Passed::Dropped,
-            (None, Some(params)) => Passed::Changed(ChangedJson(params)),
-            (None, None) => Passed::Unchanged,
-        }
-    }
-
-    // ------------------------------------------------------------------ requests
-
-    /// Passes a request that the peer has sent. If a middleware has answered it, its result is the
-    /// [early one](Self::take_early_result).
-    pub(in crate::peer) fn pass_request(
-        &mut self,
-        id: &RequestId,
-        method: &str,
-        params: Option<&RawJson<'_>>,
-        peer: PeerContext<'_>,
-    ) -> Exchanged {
-        self.passing.early = None;
-        let sender = self.role.peer();
-        let params = params.unwrap_or(&RawJson::EMPTY_OBJECT);
-        let mut changed: Option<RawJson<'static>> = None;
-        let stopped = self.each(sender, |at, middleware| {
-            let now = RawJson::trusted(changed.as_ref().unwrap_or(params).as_str());
-            let message = MiddlewareMessage { sender, id: Some(id), method, params: now, peer };
-            let action = self.run(|| middleware.request(&message));
-            Some((
-                at,
-                match action.unwrap_or_else(|| RequestAction::Refuse(broken("panicked"))) {
-                    RequestAction::Forward => return None,
-                    RequestAction::Replace(new) if is_same(method, params, &new.as_raw()) => {
-                        changed = Some(new.into());
-                        return None;
-                    }
-                    RequestAction::Answer(_) if method == Method::Initialize.as_str() => {
-                        Err(broken("`initialize` cannot be answered"))
-                    }
-                    RequestAction::Answer(result) if result.as_raw().is_object() => Ok(result),
-                    RequestAction::Answer(_) | RequestAction::Replace(_) => {
-                        Err(broken("the message does not fit its method"))
-                    }
-                    RequestAction::Refuse(error) => Err(error),
-                },
-            ))
-        });
-        if let Some((at, outcome)) = stopped {
-            let (result, refused) = match outcome {
-                Ok(result) => (Some(result), None),
-                Err(error) => (None, Some(error)),
-            };
-            self.passing.early = Some(Box::new(Early { result, at }));
-            if let Some(error) = refused {
-                return Exchanged::Refused(error);
-            }
-        }
-        changed.map_or(Exchanged::Unchanged, Exchanged::Changed)
-    }
-
-    /// Takes the result with which a middleware has answered the request that is being handled.
-    #[inline]
-    pub(in crate::peer) fn take_early_result(&mut self) -> Option<RawJson<'static>> {
-        self.passing.early.as_mut()?.result.take().map(RawJson::from)
-    }
-
-    /// The request that passed was handled: its response may follow later.
-    pub(in crate::peer) fn end_passing(&mut self) {
-        self.passing.early = None;
-    }
-
-    /// Passes a request that this side sends. `own` are the members of `_meta` that the application
-    /// has set.
-    #[inline]
-    pub(in crate::peer) fn pass_call(
-        &self,
-        id: i64,
-        method: &str,
-        params: &dyn WriteJson,
-        own: Option<&RawJson<'_>>,
-    ) -> Result<Option<ChangedCall>, CommandError> {
-        if self.has_middleware() {
-            return self.pass_own_request(id, method, params, own);
-        }
-        Ok(None)
-    }
-
-    fn pass_own_request(
-        &self,
-        id: i64,
-        method: &str,
-        params: &dyn WriteJson,
-        own: Option<&RawJson<'_>>,
-    ) -> Result<Option<ChangedCall>, CommandError> {
-        let (sender, id) = (self.role, RequestId::Number(id));
-        let given = with_meta(&to_shared_json(params)?, own);
-        let mut changed: Option<RawJson<'static>> = None;
-        let refused = self.each(sender, |_, middleware| {
-            let params = RawJson::trusted(changed.as_ref().unwrap_or(&given).as_str());
-            let peer = PeerContext::default();
-            let message = MiddlewareMessage { sender, id: Some(&id), method, params, peer };
-            let action = self.run(|| middleware.request(&message));
-            match action.unwrap_or_else(|| RequestAction::Refuse(broken("panicked"))) {
-                RequestAction::Forward => None,
-                RequestAction::Replace(new) if fits(method, &given, &new.as_raw()) => {
-                    changed = Some(new.into());
-                    None
-                }
-                RequestAction::Answer(_) => Some(broken("only the peer can answer this request")),
-                RequestAction::Replace(_) => Some(broken("the message does not fit its method")),
-                RequestAction::Refuse(error) => Some(error),
-            }
-        });
-        if let Some(error) = refused {
-            return Err(CommandError::RefusedByMiddleware(Box::new(error)));
-        }
-        Ok(changed.map(|changed| ChangedCall {
-            meta: changed.get("_meta").map(RawJson::into_owned),
-            params: without_meta(&changed),
-        }))
-    }
-
-    // ------------------------------------------------------------------ responses
-
-    /// Passes a result with which this side answers.
-    #[inline]
-    pub(in crate::peer) fn pass_result(
-        &mut self,
-        id: &RequestId,
-        method: Option<Method>,
-        result: &RawJson<'_>,
-    ) -> Exchanged {
-        if !self.has_middleware() {
-            return Exchanged::Unchanged;
-        }
-        let outer = self.passing.early.take().map(|early| early.at);
-        self.pass_response(self.role, (id, method), Ok(result), outer)
-    }
-
-    /// Passes an error with which this side answers. Returns the error to send instead, if any.
-    #[inline]
-    pub(in crate::peer) fn pass_error(
-        &mut self,
-        id: &RequestId,
-        error: &ErrorObject<'_>,
-    ) -> Option<ChangedError> {
-        if !self.has_middleware() {
-            return None;
-        }
-        let outer = self.passing.early.take().map(|early| early.at);
-        match self.pass_response(self.role, (id, None), Err(error), outer) {
-            Exchanged::Refused(error) => Some(ChangedError(error)),
-            Exchanged::Unchanged | Exchanged::Changed(_) => None,
-        }
-    }
-
-    /// Passes a response of the peer.
-    #[inline]
-    pub(in crate::peer) fn pass_answer(
-        &self,
-        id: i64,
-        method: Option<Method>,
-        outcome: &Result<RawJson<'_>, ErrorObject<'_>>,
-    ) -> Exchanged {
-        if !self.has_middleware() {
-            return Exchanged::Unchanged;
-        }
-        self.pass_response(
-            self.role.peer(),
-            (&RequestId::Number(id), method),
-            outcome.as_ref(),
-            None,
-        )
     }
 
     fn pass_response(
@@ -529,6 +357,267 @@ impl Connection {
             Some(Ok(result)) => Exchanged::Changed(result),
             Some(Err(error)) => Exchanged::Refused(error),
         }
+    }
+}
+
+impl Pass for State {
+    fn set_guard(&mut self, guard: PanicGuard) {
+        self.guard = guard;
+    }
+
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-028] [EXT-031] [EXT-032]: each
+    // notification is passed on before the next one is looked at. Cancellations are not dropped.
+    fn notification(
+        &self,
+        sender: Side,
+        method: &str,
+        params: &RawJson<'_>,
+        peer: PeerContext<'_>,
+    ) -> Passed {
+        let check = if sender == self.role { fits } else { is_same };
+        let mut changed: Option<RawJson<'static>> = None;
+        let dropped = self.each(sender, |_, middleware| {
+            let now = RawJson::trusted(changed.as_ref().unwrap_or(params).as_str());
+            let message = MiddlewareMessage { sender, id: None, method, params: now, peer };
+            // Passing it on could reveal data that the middleware removes.
+            let action = self.run(|| middleware.notification(&message));
+            match action.unwrap_or(NotificationAction::Drop) {
+                NotificationAction::Forward => None,
+                NotificationAction::Replace(new) if check(method, params, &new.as_raw()) => {
+                    changed = Some(new.into());
+                    None
+                }
+                // The peer waits for it: the result of the previous middleware is forwarded.
+                NotificationAction::Replace(_) | NotificationAction::Drop if is_awaited(method) => {
+                    None
+                }
+                NotificationAction::Replace(_) | NotificationAction::Drop => Some(()),
+            }
+        });
+        match (dropped, changed) {
+            (Some(()), _) => Passed::Dropped,
+            (None, Some(params)) => Passed::Changed(params),
+            (None, None) => Passed::Unchanged,
+        }
+    }
+
+    fn request(
+        &mut self,
+        id: &RequestId,
+        method: &str,
+        params: &RawJson<'_>,
+        peer: PeerContext<'_>,
+    ) -> Exchanged {
+        self.early = None;
+        let sender = self.role.peer();
+        let mut changed: Option<RawJson<'static>> = None;
+        let stopped = self.each(sender, |at, middleware| {
+            let now = RawJson::trusted(changed.as_ref().unwrap_or(params).as_str());
+            let message = MiddlewareMessage { sender, id: Some(id), method, params: now, peer };
+            let action = self.run(|| middleware.request(&message));
+            Some((
+                at,
+                match action.unwrap_or_else(|| RequestAction::Refuse(broken("panicked"))) {
+                    RequestAction::Forward => return None,
+                    RequestAction::Replace(new) if is_same(method, params, &new.as_raw()) => {
+                        changed = Some(new.into());
+                        return None;
+                    }
+                    RequestAction::Answer(_) if method == Method::Initialize.as_str() => {
+                        Err(broken("`initialize` cannot be answered"))
+                    }
+                    RequestAction::Answer(result) if result.as_raw().is_object() => Ok(result),
+                    RequestAction::Answer(_) | RequestAction::Replace(_) => {
+                        Err(broken("the message does not fit its method"))
+                    }
+                    RequestAction::Refuse(error) => Err(error),
+                },
+            ))
+        });
+        if let Some((at, outcome)) = stopped {
+            let (result, refused) = match outcome {
+                Ok(result) => (Some(result), None),
+                Err(error) => (None, Some(error)),
+            };
+            self.early = Some(Early { result, at });
+            if let Some(error) = refused {
+                return Exchanged::Refused(error);
+            }
+        }
+        changed.map_or(Exchanged::Unchanged, Exchanged::Changed)
+    }
+
+    fn take_early_result(&mut self) -> Option<RawJson<'static>> {
+        self.early.as_mut()?.result.take().map(RawJson::from)
+    }
+
+    fn end_request(&mut self) {
+        self.early = None;
+    }
+
+    fn call(
+        &self,
+        id: i64,
+        method: &str,
+        params: &dyn WriteJson,
+        own: Option<&RawJson<'_>>,
+    ) -> Result<Option<ChangedCall>, CommandError> {
+        let (sender, id) = (self.role, RequestId::Number(id));
+        let given = with_meta(&to_shared_json(params)?, own);
+        let mut changed: Option<RawJson<'static>> = None;
+        let refused = self.each(sender, |_, middleware| {
+            let params = RawJson::trusted(changed.as_ref().unwrap_or(&given).as_str());
+            let peer = PeerContext::default();
+            let message = MiddlewareMessage { sender, id: Some(&id), method, params, peer };
+            let action = self.run(|| middleware.request(&message));
+            match action.unwrap_or_else(|| RequestAction::Refuse(broken("panicked"))) {
+                RequestAction::Forward => None,
+                RequestAction::Replace(new) if fits(method, &given, &new.as_raw()) => {
+                    changed = Some(new.into());
+                    None
+                }
+                RequestAction::Answer(_) => Some(broken("only the peer can answer this request")),
+                RequestAction::Replace(_) => Some(broken("the message does not fit its method")),
+                RequestAction::Refuse(error) => Some(error),
+            }
+        });
+        if let Some(error) = refused {
+            return Err(CommandError::RefusedByMiddleware(Box::new(error)));
+        }
+        Ok(changed.map(|changed| ChangedCall {
+            meta: changed.get("_meta").map(RawJson::into_owned),
+            params: without_meta(&changed),
+        }))
+    }
+
+    fn answer(
+        &mut self,
+        id: &RequestId,
+        method: Option<Method>,
+        outcome: Result<&RawJson<'_>, &ErrorObject<'_>>,
+    ) -> Exchanged {
+        let outer = self.early.take().map(|early| early.at);
+        self.pass_response(self.role, (id, method), outcome, outer)
+    }
+
+    fn received_answer(
+        &self,
+        id: i64,
+        method: Option<Method>,
+        outcome: Result<&RawJson<'_>, &ErrorObject<'_>>,
+    ) -> Exchanged {
+        self.pass_response(self.role.peer(), (&RequestId::Number(id), method), outcome, None)
+    }
+}
+
+impl Connection {
+    /// Returns whether messages pass any middleware.
+    #[inline]
+    pub(in crate::peer) const fn has_middleware(&self) -> bool {
+        self.passing.is_some()
+    }
+
+    /// Runs the middleware in `guard`.
+    pub(in crate::peer) fn catch_panics(&mut self, guard: PanicGuard) {
+        if let Some(passing) = &mut self.passing {
+            passing.set_guard(guard);
+        }
+    }
+
+    /// Passes a notification that this side sends.
+    pub(in crate::peer) fn pass_sent(
+        &self,
+        method: &str,
+        params: Option<&dyn WriteJson>,
+    ) -> Passed {
+        let Some(passing) = &self.passing else { return Passed::Unchanged };
+        let Ok(params) = params.map_or(Ok(RawJson::EMPTY_OBJECT), to_shared_json) else {
+            return Passed::Unchanged;
+        };
+        passing.notification(self.role, method, &params, PeerContext::default())
+    }
+
+    /// Passes a notification that the peer has sent.
+    pub(in crate::peer) fn pass_received(
+        &self,
+        method: &str,
+        params: Option<&RawJson<'_>>,
+        peer: PeerContext<'_>,
+    ) -> Passed {
+        let Some(passing) = &self.passing else { return Passed::Unchanged };
+        let params = params.unwrap_or(&RawJson::EMPTY_OBJECT);
+        passing.notification(self.role.peer(), method, params, peer)
+    }
+
+    /// Passes a request that the peer has sent.
+    pub(in crate::peer) fn pass_request(
+        &mut self,
+        id: &RequestId,
+        method: &str,
+        params: Option<&RawJson<'_>>,
+        peer: PeerContext<'_>,
+    ) -> Exchanged {
+        let Some(passing) = &mut self.passing else { return Exchanged::Unchanged };
+        passing.request(id, method, params.unwrap_or(&RawJson::EMPTY_OBJECT), peer)
+    }
+
+    /// Takes the result with which a middleware has answered the request that is being handled.
+    #[inline]
+    pub(in crate::peer) fn take_early_result(&mut self) -> Option<RawJson<'static>> {
+        self.passing.as_mut()?.take_early_result()
+    }
+
+    /// The request that passed was handled: its response may follow later.
+    pub(in crate::peer) fn end_passing(&mut self) {
+        if let Some(passing) = &mut self.passing {
+            passing.end_request();
+        }
+    }
+
+    /// Passes a request that this side sends.
+    #[inline]
+    pub(in crate::peer) fn pass_call(
+        &self,
+        id: i64,
+        method: &str,
+        params: &dyn WriteJson,
+        own: Option<&RawJson<'_>>,
+    ) -> Result<Option<ChangedCall>, CommandError> {
+        self.passing.as_ref().map_or(Ok(None), |it| it.call(id, method, params, own))
+    }
+
+    /// Passes a result with which this side answers.
+    pub(in crate::peer) fn pass_result(
+        &mut self,
+        id: &RequestId,
+        method: Option<Method>,
+        result: &RawJson<'_>,
+    ) -> Exchanged {
+        let Some(passing) = &mut self.passing else { return Exchanged::Unchanged };
+        passing.answer(id, method, Ok(result))
+    }
+
+    /// Passes an error with which this side answers. Returns the error to send instead, if any.
+    pub(in crate::peer) fn pass_error(
+        &mut self,
+        id: &RequestId,
+        error: &ErrorObject<'_>,
+    ) -> Option<ErrorObject<'static>> {
+        match self.passing.as_mut()?.answer(id, None, Err(error)) {
+            Exchanged::Refused(error) => Some(error),
+            Exchanged::Unchanged | Exchanged::Changed(_) => None,
+        }
+    }
+
+    /// Passes a response of the peer.
+    pub(in crate::peer) fn pass_answer(
+        &self,
+        id: i64,
+        method: Option<Method>,
+        outcome: &Result<RawJson<'_>, ErrorObject<'_>>,
+    ) -> Exchanged {
+        let Some(passing) = &self.passing else { return Exchanged::Unchanged };
+        passing.received_answer(id, method, outcome.as_ref())
     }
 }
 

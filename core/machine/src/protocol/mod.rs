@@ -41,7 +41,6 @@ mod elicitation_schema;
 mod elicitation_select;
 mod error_code;
 mod error_data;
-#[cfg(feature = "extensions")]
 mod extension;
 mod implementation;
 mod initialize;
@@ -76,7 +75,6 @@ pub use elicitation::*;
 pub use elicitation_schema::*;
 pub use elicitation_select::*;
 pub use error_data::*;
-#[cfg(feature = "extensions")]
 pub use extension::*;
 pub use implementation::*;
 pub use initialize::*;

@@ -201,10 +201,7 @@ pub(crate) mod rev {
     pub(crate) const SINCE_2025_06_18: Revisions = Revisions::since(Revision::V2025_06_18);
     /// The schemas have `extensions` since 2026-07-28. Two revisions before it, clients and servers
     /// declare extensions in the handshake all the same.
-    #[cfg(feature = "extensions")]
     pub(crate) const EXTENSIONS: Revisions = SINCE_2025_06_18;
-    #[cfg(not(feature = "extensions"))]
-    pub(crate) const EXTENSIONS: Revisions = MODERN;
     pub(crate) const SINCE_2025_11_25: Revisions = Revisions::since(Revision::V2025_11_25);
     pub(crate) const ONLY_2025_11_25: Revisions = Revisions::only(Revision::V2025_11_25);
 }

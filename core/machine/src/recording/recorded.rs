@@ -155,7 +155,6 @@ impl<M: Recordable + ClientMachine> ClientMachine for Recorded<M> {
         self.machine.has_call(call)
     }
 
-    #[cfg(feature = "extensions")]
     fn catch_panics(&mut self, guard: crate::PanicGuard) {
         self.machine.catch_panics(guard);
     }
@@ -164,7 +163,6 @@ impl<M: Recordable + ClientMachine> ClientMachine for Recorded<M> {
         self.machine.session()
     }
 
-    #[cfg(feature = "observer")]
     fn observation_of_input(
         &self,
         input: crate::peer::InputHandle,
@@ -172,7 +170,6 @@ impl<M: Recordable + ClientMachine> ClientMachine for Recorded<M> {
         self.machine.observation_of_input(input)
     }
 
-    #[cfg(feature = "observer")]
     fn observation_of(
         &self,
         request: RequestHandle,
@@ -190,7 +187,6 @@ impl<M: Recordable + ServerMachine> ServerMachine for Recorded<M> {
         self.machine.id_of(request)
     }
 
-    #[cfg(feature = "observer")]
     fn observation_of(
         &self,
         request: RequestHandle,

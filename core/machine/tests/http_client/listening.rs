@@ -1,15 +1,10 @@
 use std::time::Duration;
 
-#[cfg(feature = "extensions")]
 use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeFailure;
-#[cfg(feature = "extensions")]
 use mcp_sansio::http::{Client, ClientTransmit, IncomingResponse, Status};
-#[cfg(feature = "extensions")]
 use mcp_sansio::jsonrpc::{ErrorObject, RequestId};
-#[cfg(feature = "extensions")]
 use mcp_sansio::peer::{Event, MessageMiddleware, MiddlewareMessage, RequestAction};
-#[cfg(feature = "extensions")]
 use mcp_sansio::protocol::SubscriptionFilter;
 use mcp_sansio::{Revision, Revisions};
 
@@ -234,11 +229,9 @@ fn the_outcome_of_a_request_for_the_stream_is_that_of_the_last_one() {
 }
 
 /// Middleware that lets only the second request of a client open a listen stream.
-#[cfg(feature = "extensions")]
 #[derive(Debug)]
 struct OnlySecond;
 
-#[cfg(feature = "extensions")]
 impl MessageMiddleware for OnlySecond {
     fn request(&self, message: &MiddlewareMessage<'_>) -> RequestAction {
         let is_second = message.id() == Some(&RequestId::Number(2));
@@ -250,7 +243,6 @@ impl MessageMiddleware for OnlySecond {
 }
 
 // Not recorded, because a replay has no middleware.
-#[cfg(feature = "extensions")]
 #[test]
 fn a_listen_stream_that_middleware_does_not_let_reopen_ends() {
     // Rule: [HCLI-012].

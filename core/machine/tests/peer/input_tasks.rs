@@ -344,11 +344,9 @@ fn a_task_yields_its_result_however_long_the_client_keeps_it() {
 }
 
 /// Middleware that refuses status requests.
-#[cfg(feature = "extensions")]
 #[derive(Debug)]
 struct RefusesStatus;
 
-#[cfg(feature = "extensions")]
 impl mcp_sansio::peer::MessageMiddleware for RefusesStatus {
     fn request(
         &self,
@@ -362,7 +360,6 @@ impl mcp_sansio::peer::MessageMiddleware for RefusesStatus {
     }
 }
 
-#[cfg(feature = "extensions")]
 #[test]
 fn a_task_whose_status_may_not_be_requested_is_cancelled() {
     // Rule: [CANC-009].

@@ -166,7 +166,7 @@ impl Schema {
                         (None, Some(Value::Bool(true))) => {}
                         // SEP-2133 declares extensions in the handshake of revisions whose schemas
                         // lack the member.
-                        (None, None) if DECLARES_EXTENSIONS && is_declaration(&path) => {}
+                        (None, None) if is_declaration(&path) => {}
                         // An object without listed members is open.
                         (None, None) if listed.is_empty() => {}
                         (None, _) => faults.push(format!("{path}: not listed in the schema")),
@@ -188,9 +188,6 @@ impl Schema {
 pub(crate) fn object(value: &mut Value) -> &mut Map<String, Value> {
     value.as_object_mut().unwrap()
 }
-
-/// Whether the handshake declares extensions.
-const DECLARES_EXTENSIONS: bool = cfg!(feature = "extensions");
 
 fn is_declaration(path: &str) -> bool {
     ["/extensions", "/capabilities/extensions", "/params/capabilities/extensions"].contains(&path)

@@ -152,7 +152,6 @@ impl Client {
         seed: u64,
         now: Instant,
     ) -> Self {
-        #[cfg(feature = "observer")]
         let peer = peer.reaching(http.url.host(), http.url.port());
         let mut client = Self {
             peer: peer::Client::with_binding(peer, Binding::ChannelPerRequest, seed, now),
@@ -347,17 +346,14 @@ impl ClientMachine for Client {
         self.peer.has_call(call)
     }
 
-    #[cfg(feature = "extensions")]
     fn catch_panics(&mut self, guard: crate::PanicGuard) {
         self.peer.catch_panics(guard);
     }
 
-    #[cfg(feature = "observer")]
     fn observation_of_input(&self, input: peer::InputHandle) -> Option<Arc<dyn peer::Observation>> {
         self.peer.observation_of_input(input)
     }
 
-    #[cfg(feature = "observer")]
     fn observation_of(&self, request: peer::RequestHandle) -> Option<Arc<dyn peer::Observation>> {
         ClientMachine::observation_of(&self.peer, request)
     }

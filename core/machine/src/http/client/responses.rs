@@ -112,7 +112,6 @@ impl Client {
     ) -> bool {
         let Some(text) = head.session_id else { return true };
         self.legacy.key = SessionKey::parse(text.0, self.options.limits.session_id_length_max);
-        #[cfg(feature = "observer")]
         if let Some(key) = &self.legacy.key {
             self.peer.change_transport(|transport| transport.session_id = Some(key.text().into()));
         }

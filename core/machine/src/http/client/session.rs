@@ -44,7 +44,6 @@ impl SessionKey {
     }
 }
 
-#[cfg(feature = "observer")]
 impl SessionKey {
     pub(super) fn text(&self) -> &str {
         &self.0
@@ -100,7 +99,6 @@ impl Client {
             // The stream of the handshake was lost with its session: the same handshake is
             // repeated, without a second one.
             self.legacy.key = None;
-            #[cfg(feature = "observer")]
             self.peer.observe_session_end();
             self.legacy.number += 1;
             if let Some(message) = exchange.message {
@@ -119,7 +117,6 @@ impl Client {
     /// of attempts is reached.
     fn renew_session(&mut self, now: Instant) -> bool {
         self.legacy.key = None;
-        #[cfg(feature = "observer")]
         self.peer.observe_session_end();
         if self.legacy.renewals >= self.options.limits.renewals_max {
             self.peer.close_because(CloseReason::Transport(TransportFailure::SessionLost));

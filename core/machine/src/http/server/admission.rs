@@ -45,7 +45,6 @@ impl Server {
     /// The request is refused: send this response, and do not read the body.
     pub fn admit(&self, head: &RequestHead<'_>) -> Result<Admission, Response> {
         let routed = self.route(head);
-        #[cfg(feature = "observer")]
         if let Err(refused) = &routed
             && let Some(observed) = self.observe_refused_head(head)
         {

@@ -234,7 +234,6 @@ impl ServerMachine for Server {
         self.connections.get(request.connection)?.machine.id_of(request)
     }
 
-    #[cfg(feature = "observer")]
     fn observation_of(
         &self,
         request: RequestHandle,

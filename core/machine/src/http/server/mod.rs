@@ -11,7 +11,6 @@ mod exchange;
 mod expiry;
 mod headers;
 mod log;
-#[cfg(feature = "observer")]
 mod operations;
 mod options;
 mod placing;
@@ -55,7 +54,6 @@ pub use body::ParsedBody;
 pub use callers::CallerHandle;
 pub use catalog_change::CatalogChange;
 pub use exchange::ServerTransmit;
-#[cfg(feature = "observer")]
 pub use operations::RefusedHead;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
 pub use shards::{Shards, ShardsWithStore};
@@ -173,7 +171,6 @@ pub struct Server {
     handlers: usize,
     closing: bool,
     /// The description of the request that is being handled, for the observer.
-    #[cfg(feature = "observer")]
     arriving: peer::OperationTransport,
 }
 
@@ -259,7 +256,6 @@ impl Server {
             replays: 0,
             handlers: 0,
             closing: false,
-            #[cfg(feature = "observer")]
             arriving: peer::OperationTransport::default(),
         })
     }
@@ -267,7 +263,7 @@ impl Server {
     /// Runs the validator of the catalog in `guard` for all later requests: see
     /// [`peer::Server::catch_panics`](crate::peer::Server::catch_panics). Call it before the first
     /// request.
-    pub const fn catch_panics(&mut self, guard: PanicGuard) {
+    pub fn catch_panics(&mut self, guard: PanicGuard) {
         self.server_config.guard = guard;
     }
 

@@ -65,7 +65,6 @@ impl Server {
                 let params = notification.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
                 if self.is_modern(head, names_revision(&Metadata::read(params))) {
                     let repeats = check_repeats(params);
-                    #[cfg(feature = "observer")]
                     self.observe_notification(notification, repeats, sender.identity);
                     return match repeats {
                         Ok(()) => Ok((self.respond_whole(accepted()), None)),
@@ -183,7 +182,6 @@ impl Server {
                 stream.reader = Some(exchange);
             }
             machine.set_caller(sender.identity);
-            #[cfg(feature = "observer")]
             machine.change_transport(|transport| transport.clone_from(&self.arriving));
             // The body was parsed with this declaration.
             machine.swap_declared(&mut self.declared);
@@ -291,7 +289,6 @@ impl Server {
         session.last_used = now;
         // The principal is that of the session; its credentials may be new.
         machine.set_caller(identity);
-        #[cfg(feature = "observer")]
         machine.change_transport(|transport| {
             transport.clone_from(&self.arriving);
             transport.session_id = Some(session.id.as_str().into());

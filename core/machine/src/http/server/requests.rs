@@ -46,7 +46,6 @@ impl Server {
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        #[cfg(feature = "observer")]
         self.observe_head(head);
         if let Some(shard) = &mut self.shard {
             shard.begin_exchange();
@@ -56,7 +55,6 @@ impl Server {
             Some(_) => self.handle_shared(head, body, caller, permit, now),
         };
         let handled = handled.unwrap_or_else(|refused| {
-            #[cfg(feature = "observer")]
             self.observe_refusal(body, caller, &refused);
             (self.respond_whole(refused), None)
         });

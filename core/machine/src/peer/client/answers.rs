@@ -1,8 +1,8 @@
 //! The answers of a client to requests that it does not pass to the application.
 
 use crate::jsonrpc::{ErrorObject, RawJson, RequestId, write_error, write_result};
+use crate::peer::Exchanged;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
-use crate::peer::{Exchanged, changed_or};
 use crate::protocol::Method;
 
 use super::Client;
@@ -31,7 +31,7 @@ impl Client {
 
     pub(super) fn refuse_request(&mut self, id: &RequestId, error: &ErrorObject<'_>) {
         let passed = self.connection.pass_error(id, error);
-        self.write_refusal(id, changed_or(passed.as_ref(), error));
+        self.write_refusal(id, passed.as_ref().unwrap_or(error));
     }
 
     /// Answers with an error that has passed the middleware.

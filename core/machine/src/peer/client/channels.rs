@@ -150,19 +150,19 @@ impl Client {
     }
 
     /// Changes the description of the connection for its observer.
-    #[cfg(feature = "observer")]
     pub(crate) fn change_transport(
         &mut self,
         change: impl FnOnce(&mut crate::peer::OperationTransport),
     ) {
-        self.connection.observed.change_transport(change);
+        if let Some(transport) = self.connection.observed.transport() {
+            change(transport);
+        }
     }
 
     /// The session has ended and may be renewed.
-    #[cfg(feature = "observer")]
     pub(crate) fn observe_session_end(&mut self) {
         self.connection.observed.session_ended();
-        self.connection.observed.change_transport(|transport| transport.session_id = None);
+        self.change_transport(|transport| transport.session_id = None);
     }
 
     /// Pauses the deadlines of the pending request with this id, until

@@ -9,7 +9,6 @@ mod methods;
 mod notifications;
 mod opening;
 mod options;
-#[cfg(feature = "extensions")]
 mod passing;
 mod receive;
 mod respawn;
@@ -215,7 +214,6 @@ impl Client {
             input_bytes: 0,
             subscriptions: Vec::new(),
         };
-        #[cfg(feature = "extensions")]
         if let Some(problem) = role.problem {
             client.fail_opening(OpeningFailure::Extension(problem));
             return client;
@@ -561,12 +559,10 @@ impl ClientMachine for Client {
         self.connection.calls.get(call.key).is_some()
     }
 
-    #[cfg(feature = "extensions")]
     fn catch_panics(&mut self, guard: crate::PanicGuard) {
         self.catch_panics(guard);
     }
 
-    #[cfg(feature = "observer")]
     fn observation_of_input(&self, input: InputHandle) -> Option<Arc<dyn super::Observation>> {
         match input.0 {
             InputSource::Request(key) => self.connection.observation_of(key),
@@ -574,7 +570,6 @@ impl ClientMachine for Client {
         }
     }
 
-    #[cfg(feature = "observer")]
     fn observation_of(
         &self,
         request: super::handle::RequestHandle,

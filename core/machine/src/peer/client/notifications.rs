@@ -22,7 +22,7 @@ impl Client {
         let passed = self.connection.pass_sent(method.as_str(), Some(params));
         let params: &dyn WriteJson = match &passed {
             Passed::Unchanged => params,
-            Passed::Changed(changed) => changed.json(),
+            Passed::Changed(changed) => changed,
             Passed::Dropped => return Ok(()),
         };
         let observed = self.connection.observed.notify(method.as_str(), Some(params), Tag::NONE);
@@ -53,7 +53,7 @@ impl Client {
         let passed = self.connection.pass_sent(method, Some(params));
         let params: &dyn WriteJson = match &passed {
             Passed::Unchanged => params,
-            Passed::Changed(changed) => changed.json(),
+            Passed::Changed(changed) => changed,
             Passed::Dropped => return Ok(()),
         };
         let observed = self.connection.observed.notify(method, Some(params), Tag::NONE);

@@ -368,14 +368,14 @@ impl Client {
             Passed::Changed(changed) => Some(changed),
             Passed::Unchanged | Passed::Dropped => None,
         };
-        let params = passed.as_ref().map(|params| params.json() as &dyn WriteJson);
+        let params = passed.as_ref().map(|params| params as &dyn WriteJson);
         let observed = self.connection.observed.notify(method.as_str(), params, Tag::NONE);
         let outbox = &mut self.connection.outbox;
         let written =
             outbox.try_push(Lane::Bulk, channel, method.into(), Tag::NONE, |out| match &observed {
                 Some(params) => write_notification(out, method.as_str(), Some(params)),
                 None => match &passed {
-                    Some(params) => write_notification(out, method.as_str(), Some(params.json())),
+                    Some(params) => write_notification(out, method.as_str(), Some(params)),
                     None => write_notification(out, method.as_str(), crate::jsonrpc::NO_PARAMS),
                 },
             });
@@ -428,13 +428,8 @@ impl Client {
 
     /// Returns the capabilities to declare in the handshake.
     // MCP 2025-11-25 extensions:SEP-2133#client-capabilities [EXT-009]
-    #[cfg_attr(
-        not(feature = "extensions"),
-        expect(unused_variables, unused_mut, reason = "used only with the feature `extensions`")
-    )]
     fn capabilities_at(&self, revision: Revision) -> ClientCapabilities {
         let mut declared = self.identity.capabilities.clone();
-        #[cfg(feature = "extensions")]
         crate::protocol::drop_tasks_extension(&mut declared.extensions, revision);
         declared
     }

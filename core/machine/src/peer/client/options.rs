@@ -25,7 +25,6 @@ pub type ClientOptions = ConnectionOptions<ClientRole>;
 pub struct ClientRole {
     pub(crate) identity: Arc<ClientIdentity>,
     pub(crate) known_era: Option<Era>,
-    #[cfg(feature = "extensions")]
     pub(crate) problem: Option<alloc::boxed::Box<crate::protocol::ExtensionError>>,
 }
 
@@ -45,19 +44,13 @@ impl ClientOptions {
         let capabilities = ClientCapabilities::default();
         let identity =
             Arc::new(ClientIdentity { implementation: identity, capabilities, anonymous: false });
-        Self::with_role(ClientRole {
-            identity,
-            known_era: None,
-            #[cfg(feature = "extensions")]
-            problem: None,
-        })
+        Self::with_role(ClientRole { identity, known_era: None, problem: None })
     }
 
     /// Keeps connections from opening because of a mistake in the registration of an extension:
     /// they close with [`OpeningFailure::Extension`](super::OpeningFailure::Extension) before a
     /// message is sent.
     // MCP 2026-07-28 extensions:SEP-3371-summary#general [EXT-019]
-    #[cfg(feature = "extensions")]
     #[must_use]
     pub fn unusable(mut self, problem: crate::protocol::ExtensionError) -> Self {
         self.role.problem = Some(alloc::boxed::Box::new(problem));

@@ -14,8 +14,8 @@ use super::Client;
 
 impl Client {
     /// Runs the [middleware](crate::peer::MessageMiddleware) in `guard`.
-    pub const fn catch_panics(&mut self, guard: PanicGuard) {
-        self.connection.passing.set_guard(guard);
+    pub fn catch_panics(&mut self, guard: PanicGuard) {
+        self.connection.catch_panics(guard);
     }
 
     // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-028] [EXT-029]

@@ -21,7 +21,6 @@ use crate::peer::metadata::{Metadata, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
-use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{Capability, Method, MethodKind, Phase, Side};
 use crate::{Caller, Era, Instant, Revision};
@@ -69,8 +68,7 @@ impl Client {
     ) -> Flow<'f> {
         let connection = &mut self.connection;
         let hasher = connection.requests.hasher_ref();
-        let tag = |id: &RequestId| Tag::from_id(id, hasher);
-        connection.observed.begin_received(&message, tag, None);
+        connection.observed.begin_received(&message, hasher, None);
         let flow = match message {
             Message::Request(request) => self.receive_request(request),
             Message::Notification(notification) => self.receive_notification(notification, now),
@@ -155,7 +153,6 @@ impl Client {
             }
         };
         self.connection.observed.call_answered(key, &message.outcome);
-        #[cfg(feature = "extensions")]
         if self.connection.has_middleware() {
             return self.answer_through_middleware(key, message.outcome, now);
         }
@@ -163,7 +160,6 @@ impl Client {
     }
 
     /// Handles the response to a call that has passed the middleware.
-    #[cfg_attr(not(feature = "extensions"), inline(always))]
     pub(super) fn receive_passed_response<'f>(
         &mut self,
         key: Key,
@@ -288,7 +284,6 @@ impl Client {
                 .connection
                 .violation(self.connection.config.policy.duplicate_id, violation);
         }
-        #[cfg(feature = "extensions")]
         if self.connection.has_middleware() {
             let message = RequestMessage { id, method, params };
             return self.receive_through_middleware(message, revision);
@@ -297,7 +292,6 @@ impl Client {
     }
 
     /// Handles a request that has passed the middleware.
-    #[cfg_attr(not(feature = "extensions"), inline(always))]
     pub(super) fn receive_passed_request<'f>(
         &mut self,
         id: RequestId,
@@ -443,7 +437,6 @@ impl Client {
         message: NotificationMessage<'f>,
         now: Instant,
     ) -> Flow<'f> {
-        #[cfg(feature = "extensions")]
         if self.connection.has_middleware() {
             return self.notice_through_middleware(message, now);
         }
@@ -451,7 +444,6 @@ impl Client {
     }
 
     /// Handles a notification that has passed the middleware.
-    #[cfg_attr(not(feature = "extensions"), inline(always))]
     pub(super) fn receive_passed_notification<'f>(
         &mut self,
         message: NotificationMessage<'f>,

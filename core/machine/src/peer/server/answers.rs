@@ -119,8 +119,7 @@ impl Server {
                 Passed::Unchanged => {}
                 // The changed value must increase as well.
                 Passed::Changed(params) => {
-                    let changed =
-                        params.json().get("progress").and_then(|value| value.decode().ok());
+                    let changed = params.get("progress").and_then(|value| value.decode().ok());
                     progress = changed.unwrap_or(progress);
                 }
                 Passed::Dropped => return,
@@ -136,7 +135,7 @@ impl Server {
         let token = asked.token.clone();
         let params = |out: &mut String| write(&token, revision, out);
         let params: &dyn WriteJson = match &passed {
-            Passed::Changed(changed) => changed.json(),
+            Passed::Changed(changed) => changed,
             Passed::Unchanged | Passed::Dropped => &params,
         };
         let tag = self.connection.tag_of(request.key);
@@ -200,7 +199,6 @@ impl Server {
         let params: &dyn WriteJson = match &passed {
             Passed::Unchanged => &params,
             Passed::Changed(changed) => {
-                let changed = changed.json();
                 let changed_level = changed.get("level").and_then(|level| level.decode().ok());
                 if least > changed_level {
                     return Ok(());

@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::{Index, Key, Slab};
 
 use crate::jsonrpc::{self, ErrorObject};
-use crate::peer::changed_or;
 use crate::peer::connection::Flow;
 use crate::peer::event::{Cancelled, Event, Subject};
 use crate::peer::handle::RequestHandle;
@@ -317,7 +316,7 @@ impl Server {
         reply: ReplyTo,
     ) {
         let passed = self.connection.pass_error(id, error);
-        let error = changed_or(passed.as_ref(), error);
+        let error = passed.as_ref().unwrap_or(error);
         self.write_error_answer(id, error, reply, Verdict::Failed(error.code));
     }
 
@@ -330,7 +329,7 @@ impl Server {
         reply: ReplyTo,
     ) {
         let passed = self.connection.pass_error(id, error);
-        let error = changed_or(passed.as_ref(), error);
+        let error = passed.as_ref().unwrap_or(error);
         self.write_error_answer(id, error, reply, Verdict::Refused(error.code));
     }
 

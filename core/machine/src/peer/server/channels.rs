@@ -67,12 +67,13 @@ impl Server {
     }
 
     /// Changes the description of the connection for its observer.
-    #[cfg(feature = "observer")]
     pub(crate) fn change_transport(
         &mut self,
         change: impl FnOnce(&mut crate::peer::OperationTransport),
     ) {
-        self.connection.observed.change_transport(change);
+        if let Some(transport) = self.connection.observed.transport() {
+            change(transport);
+        }
     }
 
     /// Returns the next outgoing message and its channel, without removing it.

@@ -4,12 +4,9 @@ use alloc::string::String;
 
 use crate::Revision;
 use crate::jsonrpc::{JsonError, PREFIX_IS_CACHED};
-#[cfg(feature = "extensions")]
 use crate::jsonrpc::{Members, RawJson};
-#[cfg(feature = "extensions")]
 use crate::peer::event::Request;
 use crate::peer::members::Seen;
-#[cfg(feature = "extensions")]
 use crate::peer::metadata::CLIENT_CAPABILITIES;
 use crate::peer::metadata::CachedPrefix;
 use crate::protocol::Capabilities;
@@ -81,11 +78,9 @@ impl Server {
     }
 }
 
-#[cfg(feature = "extensions")]
 impl Request<'_> {
     /// Returns the capabilities that a modern client declared with this request, as received: a
     /// `ClientCapabilities` object. [`capabilities`](Self::capabilities) has been read from it.
-    #[cfg(feature = "extensions")]
     #[must_use]
     pub fn client_capabilities(&self) -> Option<RawJson<'_>> {
         // The machine has refused a request that repeats one of these members.

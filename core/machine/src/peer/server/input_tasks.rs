@@ -256,8 +256,8 @@ impl Server {
         let params: &dyn WriteJson = match &passed {
             None => &repeat.params,
             Some(changed) => {
-                options.meta = changed.meta().cloned();
-                changed.params()
+                options.meta = changed.meta.clone();
+                &changed.params
             }
         };
         let request = self.rounds.get(round).map(Round::request_key);

@@ -82,7 +82,6 @@ impl Server {
             server,
             client_info: client_info.unwrap_or(RawJson::NULL).into(),
             // MCP 2025-11-25 extensions:SEP-2133#negotiation [EXT-011]: as sent.
-            #[cfg(feature = "extensions")]
             client_extensions: (self.identity.capabilities.extensions.is_some())
                 .then(|| capabilities.as_ref()?.get("extensions"))
                 .flatten()

@@ -11,7 +11,6 @@ mod lifecycle;
 mod methods;
 mod notifications;
 mod options;
-#[cfg(feature = "extensions")]
 mod passing;
 mod pending_notifications;
 mod receive;
@@ -135,7 +134,6 @@ pub struct ServerSession {
     server: Capabilities,
     client_info: Json,
     /// The extensions that the client declared, if this server has any.
-    #[cfg(feature = "extensions")]
     client_extensions: Option<Json>,
     log_level: LoggingLevel,
     subscribed: HashSet<String, KeyedHash>,
@@ -169,7 +167,6 @@ impl ServerSession {
 
     /// Returns the extensions that the client declared, with their settings as received, if this
     /// server declared any.
-    #[cfg(feature = "extensions")]
     #[must_use]
     pub const fn client_extensions(&self) -> Option<&Json> {
         self.client_extensions.as_ref()
@@ -195,7 +192,7 @@ impl Server {
     pub(crate) fn with_binding(server_config: &ServerConfig, binding: Binding, seed: u64) -> Self {
         let ServerConfig { identity, catalog, modern, config, revisions, guard } = server_config;
         let mut connection = Connection::new(Side::Server, config, binding, seed);
-        connection.passing.set_guard(*guard);
+        connection.catch_panics(*guard);
         Self {
             connection,
             identity: Arc::clone(identity),
@@ -216,9 +213,9 @@ impl Server {
 
     /// Runs the validator of the catalog in `guard`. If it panics on the arguments or the result of
     /// a call, the call is answered with an internal error.
-    pub const fn catch_panics(&mut self, guard: PanicGuard) {
+    pub fn catch_panics(&mut self, guard: PanicGuard) {
         self.guard = guard;
-        self.connection.passing.set_guard(guard);
+        self.connection.catch_panics(guard);
     }
 
     // ------------------------------------------------------------------ from the client
@@ -517,14 +514,9 @@ impl Server {
     /// Returns the capabilities that the server declares at `revision`, from its options and its
     /// catalog.
     fn declared(&self, revision: Revision) -> ServerCapabilities {
-        #[cfg_attr(
-            not(feature = "extensions"),
-            expect(unused_mut, reason = "changed only with the feature `extensions`")
-        )]
         let mut declared = self.catalog.complete(self.identity.capabilities.clone(), revision);
         // MCP 2025-11-25 extensions:SEP-2133#server-capabilities [EXT-010]
         // MCP 2026-07-28 extensions:overview#server-capabilities [EXT-008]
-        #[cfg(feature = "extensions")]
         crate::protocol::drop_tasks_extension(&mut declared.extensions, revision);
         declared
     }
@@ -552,7 +544,6 @@ impl ServerMachine for Server {
         self.connection.requests.get(request.key).map(|entry| &entry.id)
     }
 
-    #[cfg(feature = "observer")]
     fn observation_of(&self, request: RequestHandle) -> Option<Arc<dyn super::Observation>> {
         self.connection.observation_of(request.key)
     }

@@ -45,15 +45,13 @@ impl Server {
         match self.connection.pass_sent(method.as_str(), Some(params)) {
             Passed::Unchanged => self.write_passed_notification(method, channel, tag, params),
             Passed::Changed(params) => {
-                self.write_passed_notification(method, channel, tag, params.json())
+                self.write_passed_notification(method, channel, tag, &params)
             }
             Passed::Dropped => Ok(()),
         }
     }
 
     /// Writes a notification that has passed the middleware.
-    // Not inlined with the feature `extensions`, because there are two callers.
-    #[cfg_attr(not(feature = "extensions"), inline(always))]
     pub(super) fn write_passed_notification(
         &mut self,
         method: Method,
@@ -85,7 +83,7 @@ impl Server {
         let passed = self.connection.pass_sent(method, Some(params));
         let params: &dyn WriteJson = match &passed {
             Passed::Unchanged => params,
-            Passed::Changed(changed) => changed.json(),
+            Passed::Changed(changed) => changed,
             Passed::Dropped => return Ok(()),
         };
         let observed = self.connection.observed.notify(method, Some(params), tag);

@@ -16,7 +16,6 @@ use crate::peer::metadata::{self, Metadata, Read};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
-use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method,
@@ -52,8 +51,7 @@ impl Server {
     ) -> Flow<'f> {
         let Self { connection, caller, .. } = self;
         let hasher = connection.requests.hasher_ref();
-        let tag = |id: &RequestId| Tag::from_id(id, hasher);
-        connection.observed.begin_received(&message, tag, Some(caller));
+        connection.observed.begin_received(&message, hasher, Some(caller));
         let flow = match message {
             Message::Request(request) => self.receive_request(request, read, reply),
             Message::Notification(notification) => self.receive_notification(notification, now),
@@ -85,7 +83,6 @@ impl Server {
                 .connection
                 .violation(self.connection.config.policy.duplicate_id, violation);
         }
-        #[cfg(feature = "extensions")]
         if self.connection.has_middleware() {
             let message = RequestMessage { id, method, params };
             return self.receive_through_middleware(message, read, reply);
@@ -103,7 +100,6 @@ impl Server {
 
     /// Handles a request that has passed the middleware.
     // Without the feature there is one caller.
-    #[cfg_attr(not(feature = "extensions"), inline(always))]
     pub(super) fn receive_passed_request<'f>(
         &mut self,
         id: RequestId,
@@ -519,7 +515,6 @@ impl Server {
             }
         };
         self.connection.observed.call_answered(key, &message.outcome);
-        #[cfg(feature = "extensions")]
         if self.connection.has_middleware() {
             return self.answer_through_middleware(key, message.outcome, now);
         }
@@ -527,7 +522,6 @@ impl Server {
     }
 
     /// Handles the response to a call that has passed the middleware.
-    #[cfg_attr(not(feature = "extensions"), inline(always))]
     pub(super) fn receive_passed_response<'f>(
         &mut self,
         key: Key,

@@ -21,7 +21,6 @@ impl Server {
         message: NotificationMessage<'f>,
         now: Instant,
     ) -> Flow<'f> {
-        #[cfg(feature = "extensions")]
         if self.connection.has_middleware() {
             return self.notice_through_middleware(message, now);
         }
@@ -29,7 +28,6 @@ impl Server {
     }
 
     /// Handles a notification that has passed the middleware.
-    #[cfg_attr(not(feature = "extensions"), inline(always))]
     pub(super) fn receive_passed_notification<'f>(
         &mut self,
         message: NotificationMessage<'f>,

@@ -54,9 +54,9 @@ impl ServerConfig {
     }
 
     /// Returns the observer of all requests and notifications, if there is one.
-    #[cfg(all(feature = "http", feature = "observer"))]
+    #[cfg(feature = "http")]
     pub(crate) fn observer(&self) -> Option<Arc<dyn crate::peer::OperationObserver>> {
-        self.config.observer.clone()
+        self.config.observer.as_ref().map(|it| Arc::clone(&it.operations))
     }
 
     #[cfg(feature = "http")]

@@ -18,7 +18,6 @@ pub(crate) struct SessionState {
     pub(crate) revision: Revision,
     pub(crate) client: Capabilities,
     pub(crate) client_info: Json,
-    /// Always `None` without the feature `extensions`.
     pub(crate) client_extensions: Option<Json>,
     pub(crate) initialized: bool,
     pub(crate) log_level: LoggingLevel,
@@ -36,10 +35,7 @@ impl Server {
             revision: session.revision,
             client: session.client,
             client_info: session.client_info.clone(),
-            #[cfg(feature = "extensions")]
             client_extensions: session.client_extensions.clone(),
-            #[cfg(not(feature = "extensions"))]
-            client_extensions: None,
             initialized: session.initialized,
             log_level: session.log_level,
             subscribed,
@@ -61,7 +57,6 @@ impl Server {
             client: state.client,
             server,
             client_info: state.client_info,
-            #[cfg(feature = "extensions")]
             client_extensions: state.client_extensions,
             log_level: state.log_level,
             subscribed,
