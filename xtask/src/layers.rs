@@ -42,10 +42,15 @@ pub(crate) const LAYERS: &[&[Module]] = &[
 pub(crate) const FOUNDATION: [&str; 8] =
     ["backoff", "caller", "instant", "job", "panic_guard", "principal", "printable", "session_key"];
 
-/// Files with public items that are left out of the documentation, in `core/*/src`: provided methods of
-/// traits that only the types of the crate override, and what only its own handlers make.
-const HIDING: [&str; 4] =
-    ["jsonrpc/writer.rs", "protocol/wire.rs", "recording/recorded.rs", "reply.rs"];
+/// Files with public items that are left out of the documentation, in `core/*/src`: methods of traits
+/// that only the crate implements or overrides, and what only its own handlers make.
+const HIDING: [&str; 5] = [
+    "jsonrpc/writer.rs",
+    "middleware/around.rs",
+    "protocol/wire.rs",
+    "recording/recorded.rs",
+    "reply.rs",
+];
 
 /// A module of the machine crate.
 #[derive(Debug)]
