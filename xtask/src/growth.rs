@@ -115,18 +115,4 @@ impl Curve {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn curve(is_linear: bool, costs: &[u64]) -> Curve {
-        let points = (0..).map(|decade| 10_u64.pow(decade)).zip(costs.iter().copied()).collect();
-        Curve { around: "sheep".into(), work: "a dog".into(), is_linear, points }
-    }
-
-    #[test]
-    fn unexpected_growth_is_found() {
-        assert!(check(&[curve(false, &[100, 200, 250, 299])]).is_ok());
-        assert!(check(&[curve(false, &[100, 200, 250, 301])]).is_err());
-        assert!(check(&[curve(true, &[1, 10, 100, 1000])]).is_ok());
-    }
-}
+mod tests;
