@@ -15,8 +15,8 @@ pub(crate) struct Count {
     pub(crate) instructions: u64,
 }
 
-/// Builds the program `name` for release with `features` and runs it under callgrind, whose counts are reproducible
-/// and independent of other load on the machine.
+/// Builds the program `name` for release with `features` and runs it under callgrind, whose counts
+/// are reproducible and independent of other load on the machine.
 pub(crate) fn count(
     name: &str,
     features: &[&str],

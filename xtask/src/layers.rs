@@ -1,7 +1,7 @@
 //! The layers under `core/`: which modules and crates may name which others.
 //!
-//! The compiler enforces the boundaries of crates. This check enforces those inside the machine crate, such
-//! as that `peer` does not know `http`, and what a manifest could break.
+//! The compiler enforces the boundaries of crates. This check enforces those inside the machine
+//! crate, such as that `peer` does not know `http`, and what a manifest could break.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -42,8 +42,8 @@ pub(crate) const LAYERS: &[&[Module]] = &[
 pub(crate) const FOUNDATION: [&str; 8] =
     ["backoff", "caller", "instant", "job", "panic_guard", "principal", "printable", "session_key"];
 
-/// Files with public items that are left out of the documentation, in `core/*/src`: methods of traits
-/// that only the crate implements or overrides, and what only its own handlers make.
+/// Files with public items that are left out of the documentation, in `core/*/src`: methods of
+/// traits that only the crate implements or overrides, and what only its own handlers make.
 const HIDING: [&str; 5] = [
     "jsonrpc/writer.rs",
     "middleware/around.rs",
@@ -182,7 +182,8 @@ pub(crate) fn is_below(lower: &str, upper: &str) -> bool {
     FOUNDATION.contains(&lower) || height(lower) < height(upper)
 }
 
-/// Returns the references between the top-level modules of a crate: the file, its module, and the other.
+/// Returns the references between the top-level modules of a crate: the file, its module, and the
+/// other.
 fn named(files: &[File]) -> Vec<(&File, String, String)> {
     let modules: BTreeSet<String> =
         files.iter().filter_map(|file| file.module().into_iter().next()).collect();
@@ -200,8 +201,8 @@ fn named(files: &[File]) -> Vec<(&File, String, String)> {
     found
 }
 
-/// Returns the names after `crate::`, and after as many `super::` as lead to the root from a module at this
-/// depth.
+/// Returns the names after `crate::`, and after as many `super::` as lead to the root from a module
+/// at this depth.
 fn at_root(code: &[&str], depth: usize) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for at in 0..code.len() {
@@ -234,7 +235,8 @@ fn at_root(code: &[&str], depth: usize) -> BTreeSet<String> {
     found
 }
 
-/// Returns the names that `pub use` in the root file gives to items of modules, each with its module.
+/// Returns the names that `pub use` in the root file gives to items of modules, each with its
+/// module.
 fn exports(code: &[&str]) -> BTreeMap<String, String> {
     let uses = code.split(|it| *it == ";").filter_map(|statement| {
         let start = statement.windows(2).position(|it| it == ["pub", "use"])?;

@@ -14,15 +14,15 @@ use pages::Pages;
 pub(crate) use rules::REVISIONS;
 use rules::{LEVELS, Ledger, MAY, Rule};
 
-/// The rules of the protocol, those of the extensions, the names of the pages that contain them, and
-/// the rules without code or test.
+/// The rules of the protocol, those of the extensions, the names of the pages that contain them,
+/// and the rules without code or test.
 const PROTOCOL: &str = "docs/rules/protocol.tsv";
 const EXTENSIONS: &str = "docs/rules/extensions.tsv";
 pub(crate) const PAGES: &str = "docs/rules/pages.txt";
 const OPEN: &str = "docs/rules/open.txt";
 
-/// The areas in the ledger of the extensions whose rules have to be cited or listed as open. Rules of
-/// other areas may be cited.
+/// The areas in the ledger of the extensions whose rules have to be cited or listed as open. Rules
+/// of other areas may be cited.
 const EXTENSION_AREAS: [&str; 3] = ["apps", "ext", "skills"];
 
 /// The parsed arguments.

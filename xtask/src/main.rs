@@ -33,16 +33,16 @@ Development tasks of this project. CONTRIBUTING.md says more about each.
 cargo run -p xtask -- COMMAND
 
   api [--check]                    the public API of each published crate, to docs/api/CRATE.txt
-  budgets [--write]                instructions, allocations and bytes of benches/budgets.tsv, by valgrind
+  budgets [--write]                costs of the scenarios in benches/budgets.tsv
   drawings [--check]               crates.svg and request.svg in docs/guide
-  firmware-size                    flash and RAM of examples/firmware, its largest symbols, and its image
+  firmware-size                    flash and RAM of examples/firmware, its symbols and image
   growth [--write | --check]       instructions while the number of other objects grows, by valgrind
   layers                           what modules and crates under core/ name
   ledger [--area AREA] [--missing] [--check]
                                    the rules in docs/rules that code and tests cite
   no-std [TARGET...]               builds the core without a standard library
   sizes                            the table of docs/guide/adapters.md
-  spec-facts DIRECTORY [--check]   docs/rules/schema and docs/rules/pages.txt, from the specification
+  spec-facts DIRECTORY [--check]   docs/rules/{schema,pages.txt}, from the specification
   tidy                             house rules that the compiler does not check
   help                             prints this
 

@@ -37,7 +37,8 @@ struct Subject {
     package: &'static str,
     /// Arguments that select the features.
     features: &'static [&'static str],
-    /// The folder and the target of a workspace of its own; otherwise it is the example of that name.
+    /// The folder and the target of a workspace of its own; otherwise it is the example of that
+    /// name.
     workspace: Option<(&'static str, &'static str)>,
 }
 

@@ -1,5 +1,5 @@
-//! Derives files of `docs/rules` from a copy of the published specification: the names of its pages,
-//! and its schemas without their texts.
+//! Derives files of `docs/rules` from a copy of the published specification: the names of its
+//! pages, and its schemas without their texts.
 
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,8 @@ fn the_workspace_keeps_its_layers() {
     assert_eq!(errors().unwrap(), [""; 0]);
 }
 
-/// Returns what files of a fictitious crate, with some of the modules of the real one, name upwards.
+/// Returns what files of a fictitious crate, with some of the modules of the real one, name
+/// upwards.
 fn found(texts: &[(&str, &str)]) -> Vec<String> {
     let all = ["jsonrpc", "protocol", "catalog", "peer", "http", "instant"];
     let paths = all.map(|module| format!("{module}/mod.rs"));

@@ -17,8 +17,8 @@ const SEVERAL: [(&str, usize, &str); 4] = [
     ("mcp-sansio-handlers", 3, "the simulations are built with a profile of their own"),
 ];
 
-/// Adds an error for each target that is built for tests that it does not have, and for each package
-/// with more test programs than it needs. `files` are the Rust files of the workspace.
+/// Adds an error for each target that is built for tests that it does not have, and for each
+/// package with more test programs than it needs. `files` are the Rust files of the workspace.
 pub(super) fn check(
     targets: &[Target],
     files: &[PathBuf],
