@@ -64,7 +64,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     };
     let rules: Vec<&Rule> = ledger.rules().filter(asked).collect();
     if rules.is_empty() {
-        return Err(Failure::Unable(format!("no area {:?} in the ledger", options.area)));
+        let area = options.area.unwrap_or("(any)");
+        return Err(Failure::Unable(format!("no area `{area}` in the ledger")));
     }
 
     let found = citations::find(&root)?;
