@@ -2,22 +2,24 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Deref;
 
+use bytestring::ByteString;
 use mcp_sansio_collections::Index;
-use mcp_sansio_sync::Arc;
+use mcp_sansio_sync::{Arc, Mutex};
 
 use super::audience::Audience;
 use super::error::CatalogError;
 use super::item::{ItemId, Listed};
-use crate::Revision;
-use crate::jsonrpc::{AsJson, WriteError, WriteJson};
+use crate::jsonrpc::{AsJson, PREFIX_IS_CACHED, WriteError, WriteJson};
 use crate::protocol::SerializeAt;
+use crate::{Revision, Revisions};
 
 /// Entries sorted by a number that grows with each insertion and is never reused, with an index by
 /// key. Adding, finding and continuing do not slow down in a long list; removing moves one pointer
 /// for each later entry.
 ///
-/// Copies share the entries, so that a server and its connections hold them once.
+/// Copies share the entries and their texts, so that a server and its connections hold them once.
 #[derive(Debug)]
 pub(super) struct List<T> {
     // MCP 2026-07-28 server/tools#capabilities [TOOL-029]: a deterministic order.
@@ -41,7 +43,7 @@ impl<T> Clone for List<T> {
 #[derive(Debug)]
 struct Entry<T> {
     number: u64,
-    item: Arc<T>,
+    item: Arc<Stored<T>>,
     /// `None` for an item that all callers see.
     audience: Option<Arc<Audience>>,
 }
@@ -50,6 +52,69 @@ impl<T> Clone for Entry<T> {
     fn clone(&self) -> Self {
         let Self { number, item, audience } = self;
         Self { number: *number, item: Arc::clone(item), audience: audience.clone() }
+    }
+}
+
+/// An item with its description as it was written for clients. A change of the item must not change
+/// the description: replace the item instead.
+#[derive(Debug)]
+pub(super) struct Stored<T> {
+    item: T,
+    texts: Texts,
+}
+
+impl<T> Stored<T> {
+    fn new(item: T) -> Arc<Self> {
+        Arc::new(Self { item, texts: Texts::default() })
+    }
+}
+
+impl<T: Clone> Clone for Stored<T> {
+    fn clone(&self) -> Self {
+        Self { item: self.item.clone(), texts: Texts::default() }
+    }
+}
+
+impl<T> Deref for Stored<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.item
+    }
+}
+
+/// The description of an item, once for each form that it has at the revisions of its clients. A text
+/// is kept from the first list on that contains the item, so that the following ones copy it. There
+/// is at most one for each revision, however many clients and requests there are; most items have
+/// the same form at all of them.
+///
+/// No caller waits for another: the text is written again while one is looked up elsewhere.
+#[derive(Debug, Default)]
+struct Texts(Mutex<Vec<(Revisions, ByteString)>>);
+
+/// Devices do without: their lists are short, and so is their memory.
+const TEXTS_ARE_KEPT: bool = PREFIX_IS_CACHED;
+
+impl Texts {
+    fn get(&self, revision: Revision) -> Option<ByteString> {
+        let find = |known: &mut Vec<(Revisions, ByteString)>| {
+            let found = known.iter().find(|(revisions, _)| revisions.contains(revision));
+            found.map(|(_, text)| text.clone())
+        };
+        self.0.try_lock(find).flatten()
+    }
+
+    fn keep(&self, revision: Revision, text: &str) {
+        let keep = |known: &mut Vec<(Revisions, ByteString)>| {
+            let revision = Revisions::only(revision);
+            if let Some((revisions, _)) = known.iter_mut().find(|(_, known)| *known == text) {
+                *revisions = revisions.union(revision);
+            } else {
+                known.reserve_exact(1);
+                known.push((revision, text.into()));
+            }
+        };
+        self.0.try_lock(keep);
     }
 }
 
@@ -124,10 +189,19 @@ impl<T: Listed> Listing for List<T> {
     }
 
     fn write(&self, place: usize, revision: Revision, out: &mut String) -> Result<(), WriteError> {
-        match (self.entries.get(place), self.write) {
-            (Some(entry), Some(write)) => write(&entry.item, revision, out),
-            _ => Ok(()),
+        let (Some(Entry { item, .. }), Some(write)) = (self.entries.get(place), self.write) else {
+            return Ok(());
+        };
+        if TEXTS_ARE_KEPT && let Some(text) = item.texts.get(revision) {
+            out.push_str(&text);
+            return Ok(());
         }
+        let start = out.len();
+        write(item, revision, out)?;
+        if TEXTS_ARE_KEPT {
+            item.texts.keep(revision, out.get(start..).unwrap_or_default());
+        }
+        Ok(())
     }
 
     fn issued(&self, number: u64) -> Option<Option<&str>> {
@@ -172,7 +246,7 @@ impl<T: Listed> List<T> {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&T> {
-        self.find(key).map(|place| &*self.entries[place].item)
+        self.find(key).map(|place| &**self.entries[place].item)
     }
 
     /// Returns the entry with this key, and its id.
@@ -182,7 +256,7 @@ impl<T: Listed> List<T> {
     }
 
     /// Returns the entry with this id, if it still exists.
-    pub(super) fn by_id(&self, id: ItemId) -> Option<&Arc<T>> {
+    pub(super) fn by_id(&self, id: ItemId) -> Option<&Arc<Stored<T>>> {
         let place = self.place(id.number()).filter(|_| id.kind() == T::KIND);
         place.map(|place| &self.entries[place].item)
     }
@@ -214,8 +288,8 @@ impl<T: Listed> List<T> {
         match self.find(item.key()) {
             Some(place) => {
                 let entry = &mut self.entries[place];
-                let known = core::mem::replace(&mut entry.item, Arc::new(item));
-                (Some(Arc::unwrap_or_clone(known)), entry.audience.clone())
+                let known = core::mem::replace(&mut entry.item, Stored::new(item));
+                (Some(Arc::unwrap_or_clone(known).item), entry.audience.clone())
             }
             None => {
                 self.append(item);
@@ -229,29 +303,30 @@ impl<T: Listed> List<T> {
         let place = self.find(key)?;
         let Entry { number, item, audience } = self.entries.remove(place);
         self.numbers.remove(key, &|known| known == number);
-        Some((Arc::unwrap_or_clone(item), audience))
+        Some((Arc::unwrap_or_clone(item).item, audience))
     }
 
     fn append(&mut self, item: T) {
         self.write = Some(write_item);
         self.numbers.insert(item.key(), self.next);
-        self.entries.push(Entry { number: self.next, item: Arc::new(item), audience: None });
+        self.entries.push(Entry { number: self.next, item: Stored::new(item), audience: None });
         self.next += 1;
     }
 
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &T> + Clone {
-        self.entries.iter().map(|entry| &*entry.item)
+        self.entries.iter().map(|entry| &**entry.item)
     }
 
+    /// Returns the entries in order, for changes of what clients are not told.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.entries.iter_mut().map(|entry| Arc::make_mut(&mut entry.item))
+        self.entries.iter_mut().map(|entry| &mut Arc::make_mut(&mut entry.item).item)
     }
 
     /// Returns the entries with their numbers and audiences, and the next number.
     #[cfg(feature = "recording")]
     pub(super) fn numbered(&self) -> (impl Iterator<Item = (u64, &T, Option<&Audience>)>, u64) {
         let entries = self.entries.iter();
-        let entries = entries.map(|it| (it.number, &*it.item, it.audience.as_deref()));
+        let entries = entries.map(|it| (it.number, &**it.item, it.audience.as_deref()));
         (entries, self.next)
     }
 
@@ -270,7 +345,7 @@ impl<T: Listed> List<T> {
             known.and_then(|key| list.remove(&key));
             list.numbers.insert(item.key(), number);
             let place = list.entries.partition_point(|entry| entry.number < number);
-            let (item, audience) = (Arc::new(item), audience.map(Arc::new));
+            let (item, audience) = (Stored::new(item), audience.map(Arc::new));
             list.entries.insert(place, Entry { number, item, audience });
         }
         list
@@ -283,7 +358,13 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::protocol::Prompt;
+    use crate::protocol::{Icon, Prompt};
+
+    fn written(list: &List<Prompt>, place: usize, revision: Revision) -> String {
+        let mut out = String::new();
+        list.write(place, revision, &mut out).unwrap();
+        out
+    }
 
     fn names(list: &List<Prompt>) -> Vec<&str> {
         list.iter().map(|prompt| prompt.name.as_str()).collect()
@@ -323,5 +404,36 @@ mod tests {
         assert_eq!(rest, ["p4", "p5", "p3"]);
         assert!(matches!(list.issued(2), Some(None)));
         assert!(list.issued(7).is_none());
+    }
+
+    #[test]
+    fn a_description_is_written_once_for_each_form() {
+        let rich = Prompt::new("rich").title("R").icons([Icon::new("https://icons.test/r")]);
+        let mut list = List::default();
+        list.add(Prompt::new("plain")).unwrap();
+        list.add(rich.clone()).unwrap();
+        let copy = list.clone();
+        for _ in 0..2 {
+            for revision in Revision::ALL {
+                let typed = rich.to_json_at(revision).unwrap();
+                assert_eq!(written(&list, 1, revision), typed.as_str(), "{revision}");
+                assert_eq!(written(&list, 0, revision), r#"{"name":"plain"}"#, "{revision}");
+            }
+        }
+        let texts = |place: usize| copy.entries[place].item.texts.0.lock(|texts| texts.len());
+        // Neither title nor icons, a title, and both. A copy of the list has the same texts.
+        assert_eq!((texts(0), texts(1)), (1, 3));
+    }
+
+    #[test]
+    fn a_replaced_item_is_described_anew() {
+        let mut list = List::default();
+        list.add(Prompt::new("a")).unwrap();
+        let copy = list.clone();
+        assert_eq!(written(&list, 0, Revision::LATEST), r#"{"name":"a"}"#);
+        list.replace(Prompt::new("a").description("b"));
+        let expected = r#"{"name":"a","description":"b"}"#;
+        assert_eq!(written(&list, 0, Revision::LATEST), expected);
+        assert_eq!(written(&copy, 0, Revision::LATEST), r#"{"name":"a"}"#);
     }
 }

@@ -10,6 +10,7 @@ use core::fmt::Debug;
 use super::Catalog;
 use super::error::CatalogError;
 use super::item::{ItemId, Schemas, ToolItem};
+use super::list::Stored;
 use crate::jsonrpc::{ErrorObject, Json, ParseLimits, RawJson};
 use crate::protocol::{Revision, Tool, ToolOutput};
 use mcp_sansio_sync::Arc;
@@ -70,13 +71,13 @@ pub trait CompiledSchema: Debug + Send + Sync {
 
 /// A tool with an output schema, as it was at the time of the call.
 #[derive(Clone, Debug)]
-pub(crate) struct DescribedTool(Arc<ToolItem>);
+pub(crate) struct DescribedTool(Arc<Stored<ToolItem>>);
 
 impl DescribedTool {
     /// Checks a result. The error describes how it is invalid.
     // MCP 2026-07-28 server/tools#output-schema [TOOL-019]
     pub(crate) fn check(&self, output: ToolOutput<'_>) -> Result<(), String> {
-        let ToolItem { tool, schemas } = &*self.0;
+        let ToolItem { tool, schemas } = &**self.0;
         let name = &tool.name;
         match output {
             ToolOutput::Unknown | ToolOutput::Failed => Ok(()),
@@ -96,7 +97,7 @@ impl DescribedTool {
 /// Checks a tool's arguments against its schema at the time of
 /// [`Catalog::argument_check`].
 #[derive(Clone, Debug)]
-pub struct ArgumentCheck(Arc<ToolItem>);
+pub struct ArgumentCheck(Arc<Stored<ToolItem>>);
 
 impl ArgumentCheck {
     /// Checks arguments: see [`Catalog::validate_arguments`].

@@ -25,7 +25,7 @@ use crate::{Era, Instant, Revision};
 
 use super::Server;
 use super::receive::Incoming;
-use super::result_body::{Additions, Body, pass_completed};
+use super::result_body::{Additions, Body, Contents, pass_completed};
 
 impl Server {
     pub(super) fn send_result(
@@ -39,7 +39,7 @@ impl Server {
         self.connection.observed.tool_output(output);
         let InFlight { id, method, revision, reply, restricted, .. } = entry;
         let (written, plain) = (JsonAtRevision(result, revision), result.is_plain());
-        let result = Body { result: &written, plain, restricted };
+        let result = Body { result: &written, contents: Contents::new(plain), restricted };
         Ok(self.finish_answer(&id, method, revision, reply, result)?)
     }
 
@@ -242,7 +242,7 @@ impl Server {
         method: Option<Method>,
         revision: Revision,
         reply: ReplyTo,
-        Body { result, plain, restricted }: Body<'_>,
+        Body { result, contents, restricted }: Body<'_>,
     ) -> Result<(), WriteError> {
         let cache = method.is_some_and(Method::is_cacheable).then_some(&self.identity.cache);
         let additions = (revision.era() == Era::Modern).then(|| Additions {
@@ -250,7 +250,7 @@ impl Server {
             cache,
             restricted,
             revision,
-            plain,
+            contents,
         });
         let tag = self.connection.tag(id);
         let kept = self.connection.observed.keeps_result(tag, method);
@@ -316,25 +316,11 @@ impl Server {
         &mut self,
         incoming: &Incoming<'_, '_>,
         result: &dyn WriteJson,
-    ) {
-        self.answer_incoming(incoming, result, false);
-    }
-
-    /// Like [`answer_by_machine`](Self::answer_by_machine), for a [plain](WriteJsonAt::is_plain)
-    /// result.
-    pub(super) fn answer_plain(&mut self, incoming: &Incoming<'_, '_>, result: &dyn WriteJson) {
-        self.answer_incoming(incoming, result, true);
-    }
-
-    fn answer_incoming(
-        &mut self,
-        incoming: &Incoming<'_, '_>,
-        result: &dyn WriteJson,
-        plain: bool,
+        contents: Contents,
     ) {
         let method = incoming.method.known();
         let (revision, reply) = (incoming.revision, incoming.reply);
-        let result = Body { result, plain, restricted: false };
+        let result = Body { result, contents, restricted: false };
         // On failure an internal error was already sent.
         let _answered = self.finish_answer(&incoming.id, method, revision, reply, result);
     }
@@ -431,8 +417,10 @@ impl Server {
             &self.identity.cache,
             &caller,
         ) {
-            Ok(page) if !tasks => self.answer_by_machine(incoming, &page.without_tasks()),
-            Ok(page) => self.answer_by_machine(incoming, &page),
+            Ok(page) if !tasks => {
+                self.answer_by_machine(incoming, &page.without_tasks(), Contents::Page)
+            }
+            Ok(page) => self.answer_by_machine(incoming, &page, Contents::Page),
             // MCP 2025-11-25 server/utilities/pagination#error-handling [PAGE-007]
             Err(error) => self.answer_error(&incoming.id, &error, incoming.reply),
         }

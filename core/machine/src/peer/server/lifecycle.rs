@@ -19,6 +19,7 @@ use crate::protocol::{
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::receive::Incoming;
+use super::result_body::Contents;
 use super::{Server, ServerSession};
 
 /// Minimum level of log messages for a client that has not set one. The server may choose it.
@@ -169,7 +170,8 @@ impl Server {
         let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));
         result.instructions = self.identity.instructions.clone();
         let result = result.cached(self.identity.cache.clone());
-        self.answer_by_machine(incoming, &AsJson(&AtRevision(&result, incoming.revision)));
+        let result = AsJson(&AtRevision(&result, incoming.revision));
+        self.answer_by_machine(incoming, &result, Contents::Any);
     }
 
     /// Returns whether the client has confirmed the session.

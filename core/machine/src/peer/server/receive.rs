@@ -24,6 +24,7 @@ use crate::protocol::{
 use crate::{Era, Instant, Revision};
 
 use super::declared::Declared;
+use super::result_body::Contents;
 use super::{NO_PARAMS, Server, ServerSession};
 
 /// A request to be answered. The metadata is borrowed, because it is too large to move.
@@ -307,7 +308,7 @@ impl Server {
     /// Dispatches a valid request. The machine answers some methods itself.
     fn dispatch<'f>(&mut self, incoming: Incoming<'_, 'f>) -> Flow<'f> {
         if let Some(result) = self.connection.take_early_result() {
-            self.answer_by_machine(&incoming, &result);
+            self.answer_by_machine(&incoming, &result, Contents::Any);
             return Ok(None);
         }
         let method = match &incoming.method {
@@ -360,7 +361,7 @@ impl Server {
                     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]
                     Ok(Err(failed)) => {
                         let result = AsJson(&AtRevision(&failed, incoming.revision));
-                        self.answer_plain(&incoming, &result);
+                        self.answer_by_machine(&incoming, &result, Contents::Plain);
                         Ok(None)
                     }
                     Err(error) => {

@@ -12,15 +12,31 @@ use crate::protocol::{AtRevision, CacheHints, CacheScope, Method};
 /// A result to be written.
 pub(super) struct Body<'a> {
     pub(super) result: &'a dyn WriteJson,
-    /// See [`WriteJsonAt::is_plain`](crate::protocol::WriteJsonAt::is_plain).
-    pub(super) plain: bool,
+    pub(super) contents: Contents,
     /// Whether only some callers can see its item.
     pub(super) restricted: bool,
 }
 
 impl<'a> Body<'a> {
     pub(super) const fn new(result: &'a dyn WriteJson) -> Self {
-        Self { result, plain: false, restricted: false }
+        Self { result, contents: Contents::Any, restricted: false }
+    }
+}
+
+/// What is known of the members of a result, so that they need not be searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// It may have any members.
+    Any,
+    /// See [`WriteJsonAt::is_plain`](crate::protocol::WriteJsonAt::is_plain).
+    Plain,
+    /// Like `Plain`, with the hints for its cache.
+    Page,
+}
+
+impl Contents {
+    pub(super) const fn new(is_plain: bool) -> Self {
+        if is_plain { Self::Plain } else { Self::Any }
     }
 }
 
@@ -31,7 +47,7 @@ pub(super) struct Additions<'a> {
     /// Whether only some callers can see the item that the result is from.
     pub(super) restricted: bool,
     pub(super) revision: Revision,
-    pub(super) plain: bool,
+    pub(super) contents: Contents,
 }
 
 impl Additions<'_> {
@@ -39,7 +55,12 @@ impl Additions<'_> {
     // MCP 2026-07-28 schema.json#Result [RPC-010], MCP 2026-07-28 basic/index#result-responses
     // [RPC-019] [META-011], MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]
     pub(super) fn complete(&self, out: &mut String, start: usize) -> Result<(), WriteError> {
-        if self.plain && self.cache.is_none() {
+        let complete = match self.contents {
+            Contents::Any => false,
+            Contents::Plain => self.cache.is_none(),
+            Contents::Page => true,
+        };
+        if complete {
             out.pop();
             if !self.identity.is_empty() {
                 out.push_str(r#","_meta":{"#);
@@ -133,7 +154,7 @@ pub(super) fn pass_completed(
             let mut text = String::from(changed.as_str());
             let completed = additions.map_or(Ok(()), |it| {
                 // It may have any members.
-                Additions { plain: false, ..*it }.complete(&mut text, 0)
+                Additions { contents: Contents::Any, ..*it }.complete(&mut text, 0)
             });
             completed.map_err(|error| ErrorObject::internal(error.to_string()))?;
             Ok(Some(RawJson::trusted_string(text)))
@@ -146,17 +167,32 @@ pub(super) fn pass_completed(
 mod tests {
     use super::*;
 
+    fn completed(result: &str, cache: Option<&CacheHints>, contents: Contents) -> [String; 2] {
+        [r#""io.modelcontextprotocol/serverInfo":{}"#, ""].map(|identity| {
+            let revision = Revision::LATEST;
+            let additions = Additions { identity, cache, restricted: false, revision, contents };
+            let mut out = ["<", result].concat();
+            additions.complete(&mut out, 1).unwrap();
+            out
+        })
+    }
+
     #[test]
     fn a_plain_result_gets_the_same_additions_as_a_scanned_one() {
-        for identity in [r#""io.modelcontextprotocol/serverInfo":{}"#, ""] {
-            let completed = |plain| {
-                let revision = Revision::LATEST;
-                let additions =
-                    Additions { identity, cache: None, restricted: false, revision, plain };
-                let mut out = r#"<{"resultType":"complete","content":[]}"#.into();
-                additions.complete(&mut out, 1).map(|()| out)
-            };
-            assert_eq!(completed(true).unwrap(), completed(false).unwrap());
+        let result = r#"{"resultType":"complete","content":[]}"#;
+        let [plain, scanned] =
+            [Contents::Plain, Contents::Any].map(|it| completed(result, None, it));
+        assert_eq!(plain, scanned);
+    }
+
+    #[test]
+    fn a_page_gets_the_same_additions_as_a_scanned_result() {
+        let hints = CacheHints::public(core::time::Duration::from_secs(1));
+        for rest in [r#""cacheScope":"private"}"#, r#""cacheScope":"public","nextCursor":"1"}"#] {
+            let result = [r#"{"resultType":"complete","tools":[],"ttlMs":0,"#, rest].concat();
+            let [page, scanned] =
+                [Contents::Page, Contents::Any].map(|it| completed(&result, Some(&hints), it));
+            assert_eq!(page, scanned);
         }
     }
 }
