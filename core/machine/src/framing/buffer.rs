@@ -1,4 +1,3 @@
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -15,7 +14,14 @@ pub(super) struct Buffer<'b> {
 #[derive(Debug)]
 enum Storage<'b> {
     Lent(&'b mut [u8]),
-    Grown { bytes: Vec<u8>, initial: usize, limit: usize },
+    /// The capacity is `size`, of which `bytes` are initialized: zeros that are written before the
+    /// bytes of a long frame would cost more than the frame.
+    Grown {
+        bytes: Vec<u8>,
+        size: usize,
+        initial: usize,
+        limit: usize,
+    },
 }
 
 /// Capacity that an idle growing buffer keeps. If it kept less, a peer that sends 64 KiB at a time
@@ -38,24 +44,31 @@ impl<'b> Buffer<'b> {
 
     /// Creates a buffer that allocates `initial` bytes on first use and grows up to `limit`.
     pub(super) const fn growing(initial: usize, limit: usize) -> Self {
-        Self { storage: Storage::Grown { bytes: Vec::new(), initial, limit }, start: 0, end: 0 }
+        let storage = Storage::Grown { bytes: Vec::new(), size: 0, initial, limit };
+        Self { storage, start: 0, end: 0 }
     }
 
-    /// Returns the free space to read into. It is empty only while unconsumed bytes fill the
-    /// storage.
+    /// Returns free space to read into, at most [`KEPT`] bytes of it in memory that was not used
+    /// before. It is empty only while unconsumed bytes fill the storage.
     pub(super) fn space(&mut self) -> &mut [u8] {
         self.make_room();
         let end = self.end;
+        if let Storage::Grown { bytes, size, .. } = &mut self.storage {
+            let length = (end + KEPT).min(*size);
+            if bytes.len() < length {
+                bytes.resize(length, 0);
+            }
+        }
         self.storage.bytes_mut().get_mut(end..).unwrap_or_default()
     }
 
     /// Makes space for `count` more bytes, at most the capacity that an idle buffer keeps. Does
     /// nothing if the storage is lent.
     pub(super) fn reserve(&mut self, count: usize) {
-        if let Storage::Grown { bytes, limit, .. } = &mut self.storage {
+        if let Storage::Grown { bytes, size, limit, .. } = &mut self.storage {
             let length = self.end.saturating_add(count).min(*limit).min(KEPT);
-            if bytes.len() < length {
-                grow(bytes, length);
+            if *size < length {
+                grow(bytes, size, length);
             }
         }
     }
@@ -63,15 +76,22 @@ impl<'b> Buffer<'b> {
     /// Marks the first `count` bytes of [`Buffer::space`] as filled; a larger `count` marks all of
     /// them.
     pub(super) fn commit(&mut self, count: usize) {
-        self.end = self.end.saturating_add(count).min(self.capacity());
+        self.end = self.end.saturating_add(count).min(self.storage.bytes().len());
     }
 
     /// Copies the start of `bytes` into the buffer and returns how many bytes were copied.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> usize {
-        let space = self.space();
-        let count = bytes.len().min(space.len());
-        space[..count].copy_from_slice(&bytes[..count]);
-        self.commit(count);
+        self.make_room();
+        let count = bytes.len().min(self.capacity() - self.end);
+        let end = self.end + count;
+        match &mut self.storage {
+            Storage::Grown { bytes: stored, .. } if stored.len() < end => {
+                stored.truncate(self.end);
+                stored.extend_from_slice(&bytes[..count]);
+            }
+            storage => storage.bytes_mut()[self.end..end].copy_from_slice(&bytes[..count]),
+        }
+        self.end = end;
         count
     }
 
@@ -118,8 +138,11 @@ impl<'b> Buffer<'b> {
     }
 
     /// Returns the current capacity, without growing.
-    pub(super) fn capacity(&self) -> usize {
-        self.storage.bytes().len()
+    pub(super) const fn capacity(&self) -> usize {
+        match &self.storage {
+            Storage::Lent(storage) => storage.len(),
+            Storage::Grown { size, .. } => *size,
+        }
     }
 
     /// Returns whether the space after the bytes is too small for an efficient read.
@@ -150,20 +173,21 @@ impl<'b> Buffer<'b> {
             (self.start, self.end) = (0, rest);
         }
         let short = self.is_short();
-        if let Storage::Grown { bytes, initial, limit } = &mut self.storage {
+        if let Storage::Grown { bytes, size, initial, limit } = &mut self.storage {
             if self.end == 0 && length > KEPT {
-                *bytes = vec![0; KEPT.min(*limit)];
+                *size = KEPT.min(*limit);
+                *bytes = Vec::with_capacity(*size);
             } else if short && length < *limit {
-                grow(bytes, (length * 2).max(*initial).min(*limit));
+                grow(bytes, size, (length * 2).max(*initial).min(*limit));
             }
         }
     }
 }
 
-/// Grows `bytes` to exactly `length`. A plain `resize` would double the capacity beyond the limit.
-fn grow(bytes: &mut Vec<u8>, length: usize) {
+/// Makes the capacity exactly `length`. Without it, `Vec` would double the capacity beyond the limit.
+fn grow(bytes: &mut Vec<u8>, size: &mut usize, length: usize) {
     bytes.reserve_exact(length - bytes.len());
-    bytes.resize(length, 0);
+    *size = length;
 }
 
 impl Storage<'_> {
@@ -178,6 +202,56 @@ impl Storage<'_> {
         match self {
             Self::Lent(bytes) => bytes,
             Self::Grown { bytes, .. } => bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn initialized(buffer: &Buffer<'_>) -> usize {
+        buffer.storage.bytes().len()
+    }
+
+    #[test]
+    fn no_zeros_are_written_where_bytes_are_copied() {
+        let mut buffer = Buffer::growing(KEPT / 8, 8 * KEPT);
+        for count in 1..=64 {
+            assert_eq!(buffer.feed(&[b'x'; KEPT / 16]), KEPT / 16);
+            assert_eq!(initialized(&buffer), count * (KEPT / 16));
+        }
+        assert_eq!(buffer.capacity(), 4 * KEPT);
+        assert_eq!(buffer.space().len(), KEPT);
+        assert_eq!(buffer.capacity(), 8 * KEPT);
+        assert_eq!(initialized(&buffer), 5 * KEPT);
+    }
+
+    #[test]
+    fn bytes_are_kept_however_they_arrive() {
+        let mut buffer = Buffer::growing(16, 4 * KEPT);
+        let (mut expected, mut next) = (Vec::new(), 0_u8);
+        for step in 0..4_000_usize {
+            let count = step * 37 % 331;
+            let bytes: Vec<u8> = (0..count).map(|at| next.wrapping_add(at as u8)).collect();
+            let taken = if step % 3 == 0 {
+                buffer.feed(&bytes)
+            } else {
+                let space = buffer.space();
+                let count = count.min(space.len());
+                space[..count].copy_from_slice(&bytes[..count]);
+                buffer.commit(count);
+                count
+            };
+            expected.extend_from_slice(&bytes[..taken]);
+            next = next.wrapping_add(taken as u8);
+            if step % 7 == 0 {
+                let consumed = (step * 53 % 1500).min(expected.len());
+                buffer.take(consumed);
+                assert_eq!(buffer.taken(consumed), &expected[..consumed]);
+                expected.drain(..consumed);
+            }
+            assert_eq!(buffer.bytes(), expected);
         }
     }
 }

@@ -82,7 +82,7 @@ impl<'b> LineDecoder<'b> {
         Self { buffer, searched: 0, skipping: false }
     }
 
-    /// Returns the free space to read into. It is empty only while the storage is full of frames
+    /// Returns free space to read into. It is empty only while the storage is full of frames
     /// that were not taken with [`LineDecoder::next_frame`].
     pub fn space(&mut self) -> &mut [u8] {
         self.buffer.space()

@@ -105,7 +105,7 @@ impl<'b> SseDecoder<'b> {
         }
     }
 
-    /// Returns the free space to read into. It is empty only while the storage is full of events
+    /// Returns free space to read into. It is empty only while the storage is full of events
     /// that were not taken with [`SseDecoder::next_event`].
     pub fn space(&mut self) -> &mut [u8] {
         self.close_gap();
