@@ -43,17 +43,17 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 /// Longer than any run, so that no export is counted.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Ids that are the same in each run.
+/// Ids that are the same in each run. They have as many digits as those of the SDK.
 #[derive(Debug)]
 struct Counted(AtomicU64);
 
 impl IdGenerator for Counted {
     fn new_trace_id(&self) -> TraceId {
-        TraceId::from(u128::from(self.0.fetch_add(1, Ordering::Relaxed)))
+        TraceId::from(!u128::from(self.0.fetch_add(1, Ordering::Relaxed)))
     }
 
     fn new_span_id(&self) -> SpanId {
-        SpanId::from(self.0.fetch_add(1, Ordering::Relaxed))
+        SpanId::from(!self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The attributes of an operation.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_sansio::Revision;
@@ -20,39 +21,64 @@ const METHOD_LENGTH_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Description {
     pub(crate) direction: Direction,
-    pub(crate) method: String,
+    pub(crate) method: Cow<'static, str>,
     /// Whether the protocol defines the method.
     pub(crate) is_known: bool,
     pub(crate) subject: Subject,
-    pub(crate) request_id: Option<String>,
+    pub(crate) request_id: Option<Arc<str>>,
     pub(crate) revision: Option<Revision>,
-    pub(crate) principal: Option<String>,
-    pub(crate) transport: Arc<OperationTransport>,
+    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) transport: Transport,
+}
+
+/// What spans, metrics and the log report of a connection.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    pub(crate) protocol_name: Option<&'static str>,
+    protocol_version: Option<&'static str>,
+    pub(crate) session_id: Option<Arc<str>>,
+    pub(crate) peer_address: Option<Arc<str>>,
+    peer_port: Option<u16>,
+}
+
+impl Transport {
+    pub(crate) fn new(transport: &OperationTransport) -> Self {
+        let shared = |text: &Option<String>| text.as_deref().map(Arc::from);
+        Self {
+            protocol_name: transport.protocol_name,
+            protocol_version: transport.protocol_version,
+            session_id: shared(&transport.session_id),
+            peer_address: shared(&transport.peer_address),
+            peer_port: transport.peer_port,
+        }
+    }
 }
 
 impl Description {
     pub(crate) fn new(operation: &Operation<'_>) -> Self {
+        let known = operation.known_method();
         Self {
             direction: operation.direction,
-            method: match operation.method {
+            method: match (known, operation.method) {
+                (Some(known), _) => known.as_str().into(),
                 // HTTP has refused it by its head.
-                "" => attribute::OTHER.into(),
-                method => truncated(method, METHOD_LENGTH_MAX).into(),
+                (None, "") => attribute::OTHER.into(),
+                (None, method) => truncated(method, METHOD_LENGTH_MAX).to_owned().into(),
             },
-            is_known: operation.known_method().is_some(),
-            subject: Subject::new(operation),
+            is_known: known.is_some(),
+            subject: Subject::new(known, operation.params),
             // MCP 2026-07-28 otel:spans.yaml#trace.mcp.common.attributes [TRACE-017]
             // MCP 2026-07-28 otel:mcp#client [TRACE-018]: notifications have no id.
             request_id: operation.id.map(|id| match id {
-                RequestId::Number(number) => number.to_string(),
-                RequestId::Text(text) => String::from(&**text),
+                RequestId::Number(number) => itoa::Buffer::new().format(*number).into(),
+                RequestId::Text(text) => (**text).into(),
             }),
             revision: operation.revision,
             principal: operation
                 .caller
                 .and_then(|caller| caller.principal())
                 .map(|principal| principal.as_str().into()),
-            transport: Arc::new(operation.transport.clone()),
+            transport: Transport::new(operation.transport),
         }
     }
 
@@ -71,17 +97,17 @@ impl Description {
     }
 
     /// Returns the name of the method without texts that only the peer has chosen.
-    fn bounded_method(&self, verdict: Option<&Verdict>) -> String {
+    fn bounded_method(&self, verdict: Option<&Verdict>) -> Cow<'static, str> {
         if self.is_foreign(verdict) { attribute::OTHER.into() } else { self.method.clone() }
     }
 
     /// Returns the name of the span.
     // MCP 2026-07-28 otel:mcp#client [TRACE-009] [TRACE-010] [TRACE-011] [TRACE-012]
-    pub(crate) fn name(&self, verdict: Option<&Verdict>, options: &Options) -> String {
+    pub(crate) fn name(&self, verdict: Option<&Verdict>, options: &Options) -> Cow<'static, str> {
         let method = self.bounded_method(verdict);
         match &self.subject {
-            Subject::Tool(name) | Subject::Prompt(name) => format!("{method} {name}"),
-            Subject::Resource(uri) if options.uris_in_names => format!("{method} {uri}"),
+            Subject::Tool(name) | Subject::Prompt(name) => [&method, " ", name].concat().into(),
+            Subject::Resource(uri) if options.uris_in_names => [&method, " ", uri].concat().into(),
             Subject::Resource(_) | Subject::None => method,
         }
     }
@@ -159,15 +185,25 @@ impl Description {
     // MCP 2026-07-28 otel:common.yaml#mcp.client.address_and_port.attributes [TRACE-035]
     // MCP 2026-07-28 otel:spans.yaml#mcp.server [TRACE-036]
     fn push_address(&self, all: &mut Vec<KeyValue>, options: &Options) {
-        let (address, port) = match self.direction {
+        let names = match self.direction {
             Direction::Sent => (attribute::SERVER_ADDRESS, attribute::SERVER_PORT),
             _ => (attribute::CLIENT_ADDRESS, attribute::CLIENT_PORT),
         };
-        if let Some(known) = self.transport.peer_address.as_ref().filter(|_| options.addresses) {
-            all.push(KeyValue::new(address, known.clone()));
-            if let Some(known) = self.transport.peer_port {
-                all.push(KeyValue::new(port, i64::from(known)));
-            }
+        push_address(all, names, &self.transport, options);
+    }
+}
+
+/// Adds the address of the other side, and its port, under these names.
+pub(crate) fn push_address(
+    all: &mut Vec<KeyValue>,
+    (address, port): (&'static str, &'static str),
+    transport: &Transport,
+    options: &Options,
+) {
+    if let Some(known) = transport.peer_address.as_ref().filter(|_| options.addresses) {
+        all.push(KeyValue::new(address, Arc::clone(known)));
+        if let Some(known) = transport.peer_port {
+            all.push(KeyValue::new(port, i64::from(known)));
         }
     }
 }
@@ -182,7 +218,7 @@ pub(crate) fn push_revision(all: &mut Vec<KeyValue>, revision: Option<Revision>)
 // MCP 2026-07-28 otel:common.yaml#mcp.network.protocol.attributes [TRACE-032] [TRACE-033]
 // MCP 2026-07-28 otel:common.yaml#mcp.network.protocol.attributes [TRACE-034]: the version of
 // JSON-RPC is always 2.0 here.
-pub(crate) fn push_network(all: &mut Vec<KeyValue>, transport: &OperationTransport) {
+pub(crate) fn push_network(all: &mut Vec<KeyValue>, transport: &Transport) {
     let Some(name) = transport.protocol_name else {
         all.push(KeyValue::new(attribute::NETWORK_TRANSPORT, "pipe"));
         return;

@@ -1,5 +1,6 @@
 //! The current operation, for handlers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_sansio::Revision;
@@ -23,10 +24,10 @@ use crate::description::Description;
 pub struct OperationInfo(Arc<Info>);
 
 struct Info {
-    method: String,
-    request_id: Option<String>,
-    session_id: Option<String>,
-    principal: Option<String>,
+    method: Cow<'static, str>,
+    request_id: Option<Arc<str>>,
+    session_id: Option<Arc<str>>,
+    principal: Option<Arc<str>>,
     revision: Option<Revision>,
 }
 

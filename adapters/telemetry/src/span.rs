@@ -7,8 +7,7 @@ use std::time::Instant;
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    Direction, Observation, Operation, OperationEnd, OperationOutcome, OperationTransport,
-    SessionStart,
+    Direction, Observation, Operation, OperationEnd, OperationOutcome, SessionStart,
 };
 use mcp_sansio::protocol::{Method, Side};
 use opentelemetry::trace::{
@@ -17,7 +16,9 @@ use opentelemetry::trace::{
 use opentelemetry::{Context, KeyValue};
 
 use crate::attribute;
-use crate::description::{Description, push_network, push_revision, push_verdict};
+use crate::description::{
+    Description, Transport, push_address, push_network, push_revision, push_verdict,
+};
 use crate::operation::OperationInfo;
 use crate::options::Options;
 use crate::outcome::Verdict;
@@ -231,12 +232,7 @@ impl OperationSpan {
 
 impl Observation for OperationSpan {
     fn meta(&self, add: &mut dyn FnMut(&str, &str)) {
-        let members = self.shared.propagators.inject(&self.context);
-        let mut members: Vec<(String, String)> = members.into_iter().collect();
-        members.sort_unstable();
-        for (key, value) in &members {
-            add(key, value);
-        }
+        self.shared.propagators.inject(&self.context, add);
     }
 
     fn run(&self, part: &mut dyn FnMut()) {
@@ -363,7 +359,7 @@ pub(crate) struct SessionTimer {
     shared: Arc<Shared>,
     role: Side,
     revision: mcp_sansio::Revision,
-    transport: OperationTransport,
+    transport: Transport,
     start: Instant,
     ended: AtomicBool,
 }
@@ -374,7 +370,7 @@ impl SessionTimer {
             shared: Arc::clone(shared),
             role: session.role,
             revision: session.revision,
-            transport: session.transport.clone(),
+            transport: Transport::new(session.transport),
             start: now(),
             ended: AtomicBool::new(false),
         }
@@ -393,14 +389,9 @@ impl Observation for SessionTimer {
         push_network(&mut attributes, &self.transport);
         let verdict = Verdict::new(&end.outcome, Direction::Sent);
         push_verdict(&mut attributes, &verdict);
-        if self.role == Side::Client
-            && self.shared.options.addresses
-            && let Some(address) = &self.transport.peer_address
-        {
-            attributes.push(KeyValue::new(attribute::SERVER_ADDRESS, address.clone()));
-            if let Some(port) = self.transport.peer_port {
-                attributes.push(KeyValue::new(attribute::SERVER_PORT, i64::from(port)));
-            }
+        if self.role == Side::Client {
+            let names = (attribute::SERVER_ADDRESS, attribute::SERVER_PORT);
+            push_address(&mut attributes, names, &self.transport, &self.shared.options);
         }
         self.shared.metrics.session(self.role, time, &attributes);
     }

@@ -1,7 +1,8 @@
 //! The items of the protocol that operations name.
 
+use std::sync::Arc;
+
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::Operation;
 use mcp_sansio::protocol::Method;
 
 /// The longest name of a tool or a prompt that is reported, in bytes. Names come from the peer.
@@ -15,15 +16,14 @@ const URI_LENGTH_MAX: usize = 2048;
 pub(crate) enum Subject {
     #[default]
     None,
-    Tool(String),
-    Prompt(String),
-    Resource(String),
+    Tool(Arc<str>),
+    Prompt(Arc<str>),
+    Resource(Arc<str>),
 }
 
 impl Subject {
-    pub(crate) fn new(operation: &Operation<'_>) -> Self {
-        let params = operation.params;
-        let found = match operation.known_method() {
+    pub(crate) fn new(method: Option<Method>, params: &RawJson<'_>) -> Self {
+        let found = match method {
             Some(Method::ToolsCall) => text(params, "name", NAME_LENGTH_MAX).map(Self::Tool),
             Some(Method::PromptsGet) => text(params, "name", NAME_LENGTH_MAX).map(Self::Prompt),
             Some(
@@ -43,7 +43,7 @@ impl Subject {
 }
 
 /// Returns a member of an object, if it is a string, without what exceeds `length_max`.
-fn text(object: &RawJson<'_>, name: &str, length_max: usize) -> Option<String> {
+fn text(object: &RawJson<'_>, name: &str, length_max: usize) -> Option<Arc<str>> {
     let value = object.get(name)?;
     Some(truncated(&value.to_text()?, length_max).into())
 }

@@ -39,5 +39,5 @@ pub use text::write_string;
 pub use writer::{AsJson, WriteError, WriteJson, to_shared_json};
 pub(crate) use writer::{
     NO_PARAMS, close_object_with, write_empty_result, write_error, write_id, write_notification,
-    write_request, write_result,
+    write_on_one_line, write_request, write_result,
 };

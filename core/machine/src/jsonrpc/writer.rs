@@ -292,6 +292,13 @@ fn write_line(
     }
 }
 
+/// Appends JSON text.
+pub(crate) fn write_on_one_line(out: &mut String, text: &str) {
+    let start = out.len();
+    out.push_str(text);
+    join_lines(out, start);
+}
+
 /// Replaces line ends with spaces. In JSON they occur only between tokens; in strings they are
 /// escaped.
 // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: messages contain no newlines.

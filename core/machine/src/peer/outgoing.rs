@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use crate::Revision;
 use crate::jsonrpc::{
-    RawJson, RequestId, WriteError, WriteJson, close_object_with, write_integer, write_request,
-    write_string,
+    RawJson, RequestId, WriteError, WriteJson, close_object_with, write_integer, write_on_one_line,
+    write_request, write_string,
 };
 use crate::protocol::LoggingLevel;
 
@@ -246,14 +246,12 @@ impl MetaParts<'_> {
         }
         // MCP 2026-07-28 extensions:SEP-414#why-document-this [TRACE-003]
         for member in self.own.iter().flat_map(|own| own.members()) {
-            if !is_written_by_the_machine(&member.name()) {
+            let name = member.name();
+            if !is_written_by_the_machine(&name) {
                 comma(out);
-                write_string(out, &member.name());
+                write_string(out, &name);
                 out.push(':');
-                out.extend(member.value.as_str().chars().map(|it| match it {
-                    '\n' | '\r' => ' ',
-                    other => other,
-                }));
+                write_on_one_line(out, member.value.as_str());
             }
         }
     }
