@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use memchr::{memchr2, memchr3};
+use memchr::memchr2;
 
 use super::SSE_FIELD_LENGTH_MAX;
 
@@ -91,10 +91,11 @@ fn check(text: &str) -> Result<(), SseFieldError> {
     if text.len() > SSE_FIELD_LENGTH_MAX {
         return Err(SseFieldError::TooLong);
     }
-    match memchr3(b'\r', b'\n', 0, text.as_bytes()) {
-        Some(_) => Err(SseFieldError::Forbidden),
-        None => Ok(()),
+    // Types and ids are too short to prepare a search.
+    if text.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+        return Err(SseFieldError::Forbidden);
     }
+    Ok(())
 }
 
 fn write_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
