@@ -5,13 +5,12 @@
 //! there is no protected resource metadata.
 
 use alloc::string::ToString;
-use alloc::vec::{self, Vec};
+use alloc::vec;
+use alloc::vec::Vec;
 use core::iter::FusedIterator;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::Location;
-
-use super::endpoint::{InvalidEndpoint, endpoint, is_secure};
+use mcp_sansio::http::{InvalidUrl, Location, Scheme};
 
 pub(super) const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
@@ -167,6 +166,40 @@ fn push(urls: &mut Vec<Location>, base: &Location, path: &[&str]) {
     {
         urls.push(url);
     }
+}
+
+// ------------------------------------------------------------------ URLs that are secure enough for authorization
+
+/// Why a URL must not be used for authorization. The error of its author.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidEndpoint {
+    /// It is not the URL of a server.
+    #[error("{0}")]
+    Url(InvalidUrl),
+    /// It has a fragment.
+    #[error("the URL has a fragment")]
+    Fragment,
+    /// It is neither `https` nor on this machine: data sent there can be read in transit.
+    #[error("the URL is neither `https` nor on a loopback address")]
+    Insecure,
+}
+
+/// Parses a URL that credentials or a user may be sent to. Linear in the length.
+pub(super) fn endpoint(url: &str) -> Result<Location, InvalidEndpoint> {
+    let location = Location::parse(url).map_err(InvalidEndpoint::Url)?;
+    if url.contains('#') {
+        return Err(InvalidEndpoint::Fragment);
+    }
+    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security
+    // [AUTHC-067]: endpoints are served over HTTPS. Traffic within this machine cannot be read in
+    // transit.
+    if is_secure(&location) { Ok(location) } else { Err(InvalidEndpoint::Insecure) }
+}
+
+pub(super) fn is_secure(location: &Location) -> bool {
+    let origin = location.origin();
+    origin.scheme() == Scheme::Https || origin.is_loopback()
 }
 
 #[cfg(test)]

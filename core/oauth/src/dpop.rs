@@ -2,8 +2,6 @@
 
 mod key;
 #[cfg(feature = "client")]
-mod nonces;
-#[cfg(feature = "client")]
 mod proof;
 
 pub use key::InvalidDpopKey;
@@ -13,7 +11,7 @@ pub(super) use key::ProofKey;
 #[cfg(feature = "client")]
 use key::PublicJwk;
 #[cfg(feature = "client")]
-pub(super) use nonces::Nonces;
+pub(super) use proof::Nonces;
 #[cfg(feature = "client")]
 pub(super) use proof::{ProvenRequest, asks_for_nonce};
 

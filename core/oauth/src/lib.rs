@@ -39,29 +39,18 @@ pub mod client;
 #[cfg(feature = "client")]
 mod client_authentication;
 #[cfg(feature = "client")]
-mod client_document;
-#[cfg(feature = "client")]
 mod credential;
 mod discovery;
 #[cfg(any(feature = "client", feature = "server"))]
 mod dpop;
-mod endpoint;
-#[cfg(feature = "client")]
-mod entropy;
 #[cfg(feature = "client")]
 mod form;
-#[cfg(feature = "client")]
-mod json_response;
-#[cfg(feature = "client")]
-mod jwt;
 #[cfg(feature = "client")]
 mod metadata;
 #[cfg(feature = "client")]
 mod pkce;
 #[cfg(feature = "server")]
 pub mod protected_resource;
-#[cfg(feature = "client")]
-mod redirect_uri;
 #[cfg(feature = "client")]
 mod registration;
 mod resource;
@@ -79,22 +68,20 @@ pub use challenge::{
 };
 #[cfg(feature = "client")]
 pub use client_authentication::NoAuthenticationMethod;
-#[cfg(feature = "client")]
-pub use client_document::{InvalidClientDocument, client_document};
+pub use discovery::InvalidEndpoint;
 pub use discovery::{DefaultEndpoints, InvalidIssuer, MetadataUrls};
 #[cfg(any(feature = "client", feature = "server"))]
 pub use dpop::InvalidDpopKey;
-pub use endpoint::InvalidEndpoint;
 #[cfg(feature = "client")]
 pub use form::DuplicateParameter;
 #[cfg(feature = "client")]
-pub use json_response::InvalidResponse;
+pub use metadata::InvalidResponse;
 #[cfg(feature = "client")]
 pub use metadata::{AuthorizationServerMetadata, MetadataFault, ProtectedResourceMetadata};
 #[cfg(feature = "client")]
 pub use pkce::{CodeVerifier, ENTROPY_LENGTH, State};
 #[cfg(feature = "client")]
-pub use redirect_uri::{InvalidRedirectUri, check_redirect_uri};
+pub use registration::{InvalidClientDocument, client_document};
 #[cfg(feature = "client")]
 pub use registration::{RegistrationError, RegistrationFault};
 pub use resource::{ResourceMismatch, ResourceUri, is_same_resource};
@@ -103,6 +90,8 @@ pub use response::{
     AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse,
     REDIRECT_LENGTH_MAX, ResponseFault,
 };
+#[cfg(feature = "client")]
+pub use response::{InvalidRedirectUri, check_redirect_uri};
 #[cfg(feature = "client")]
 pub use scopes::TooManyScopes;
 #[cfg(feature = "client")]

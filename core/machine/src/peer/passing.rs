@@ -81,12 +81,14 @@ pub(in crate::peer) trait Pass: fmt::Debug + Send + Sync {
     ) -> Exchanged;
 }
 
+type List = Vec<Arc<dyn MessageMiddleware>>;
+
 /// The middleware of a connection, and the function that passes the messages of a connection through
 /// it. Only a program that has middleware contains that function.
 #[derive(Clone)]
 pub(crate) struct MiddlewareList {
-    middleware: Vec<Arc<dyn MessageMiddleware>>,
-    pass: fn(Vec<Arc<dyn MessageMiddleware>>, Side) -> Box<dyn Pass>,
+    middleware: List,
+    pass: fn(List, Side) -> Box<dyn Pass>,
 }
 
 impl MiddlewareList {
@@ -115,7 +117,7 @@ impl fmt::Debug for MiddlewareList {
 struct State {
     role: Side,
     /// The outermost first.
-    middleware: Vec<Arc<dyn MessageMiddleware>>,
+    middleware: List,
     guard: PanicGuard,
     /// The decision of a middleware about the request that is being handled.
     early: Option<Early>,
@@ -292,7 +294,7 @@ fn broken(what: &str) -> ErrorObject<'static> {
 }
 
 impl State {
-    fn pass(middleware: Vec<Arc<dyn MessageMiddleware>>, role: Side) -> Box<dyn Pass> {
+    fn pass(middleware: List, role: Side) -> Box<dyn Pass> {
         Box::new(Self { role, middleware, guard: PanicGuard::default(), early: None })
     }
 

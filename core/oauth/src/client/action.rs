@@ -1,5 +1,18 @@
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use core::fmt;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::{ExchangeFailure, ExchangeId, Location};
+use mcp_sansio_sync::Arc;
+
+use super::AuthorizationClient;
+use crate::client_authentication::SigningInput;
+use crate::dpop::ProvenRequest;
+use crate::{
+    DuplicateParameter, InvalidIssuer, InvalidRedirectUri, MetadataFault, NoAuthenticationMethod,
+    RegistrationFault, ResponseFault, TokenFault, TooManyScopes,
+};
 
 /// The id of an [`AuthorizationAction`], for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -163,5 +176,295 @@ impl fmt::Debug for Credential {
     /// Omits the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Credential(..)")
+    }
+}
+
+// ------------------------------------------------------------------ actions
+
+/// The queue of actions for the application.
+#[derive(Debug, Default)]
+pub(super) struct ActionQueue {
+    queue: VecDeque<AuthorizationAction>,
+    last: u64,
+}
+
+impl ActionQueue {
+    /// Returns the id for the next action.
+    pub(super) const fn next_id(&mut self) -> ActionId {
+        self.last += 1;
+        ActionId(self.last)
+    }
+
+    pub(super) fn push(&mut self, action: AuthorizationAction) {
+        self.queue.push_back(action);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<AuthorizationAction> {
+        self.queue.pop_front()
+    }
+
+    /// Withdraws an action whose answer is no longer needed.
+    pub(super) fn withdraw(&mut self, id: ActionId) {
+        match self.queue.iter().position(|it| it.id() == Some(id)) {
+            Some(at) => drop(self.queue.remove(at)),
+            None => self.queue.push_back(AuthorizationAction::Withdraw(id)),
+        }
+    }
+}
+
+impl AuthorizationAction {
+    /// Returns the id for the answer.
+    const fn id(&self) -> Option<ActionId> {
+        match self {
+            Self::Authorize(request) => Some(request.id),
+            Self::Sign(request) => Some(request.id),
+            Self::Assert(request) => Some(request.id),
+            Self::Load(id, _) | Self::Lock(id, _) => Some(*id),
+            Self::Save(..) | Self::Remove(_) | Self::Unlock(_) | Self::Withdraw(_) => None,
+        }
+    }
+}
+
+// ------------------------------------------------------------------ event
+
+/// An event of the authorization, in order of occurrence.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AuthorizationEvent {
+    /// A request waits for a token: pause its timeout.
+    Paused(ExchangeId),
+    /// A waiting request was sent: resume its timeout.
+    Resumed(ExchangeId),
+    /// A request got no token, after waiting or at once. It has ended: report that to the HTTP
+    /// client with [`http::Client::refuse`](mcp_sansio::http::Client::refuse). No further input for
+    /// it follows.
+    Refused(ExchangeId, Arc<AuthorizationFailure>),
+    /// The requested authorization succeeded.
+    Authorized {
+        /// The issuer of the token.
+        issuer: String,
+        /// The granted scopes, separated by spaces, if known.
+        scope: Option<String>,
+    },
+    /// The requested authorization failed. It is not retried automatically.
+    Failed(Arc<AuthorizationFailure>),
+}
+
+// ------------------------------------------------------------------ failure
+
+/// Why a client gets no token. URLs are shown without their queries.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AuthorizationFailure {
+    /// The MCP server is neither `https` nor on this machine: a token sent to it can be read in
+    /// transit.
+    #[error("the server is neither `https` nor on a loopback address; no token is sent to it")]
+    Insecure,
+    /// A metadata document must not be used. Its author's error.
+    #[error("{url}: {fault}")]
+    Metadata {
+        /// The URL of the document.
+        url: String,
+        /// The fault.
+        fault: MetadataFault,
+    },
+    /// A public MCP server, or its authorization server, names an address on this machine or in a
+    /// private network: see
+    /// [`AuthorizationOptions::internal_addresses`](super::AuthorizationOptions::internal_addresses).
+    #[error(
+        "a public server refers the client to {url}, which is on this machine or in a private network"
+    )]
+    Internal {
+        /// The URL that the server named.
+        url: String,
+    },
+    /// The MCP server names an invalid issuer.
+    #[error("{0}")]
+    Issuer(#[from] InvalidIssuer),
+    /// The issuer has no metadata at any of the well-known URLs.
+    #[error("no metadata found for the authorization server {issuer}")]
+    NoMetadata {
+        /// The issuer.
+        issuer: String,
+    },
+    /// A server cannot be reached.
+    #[error("{url} cannot be reached")]
+    Unreachable {
+        /// The URL.
+        url: String,
+        /// How the attempt failed.
+        failure: ExchangeFailure,
+    },
+    /// A server answers with an unusable response, such as an error status or a redirect to another
+    /// server.
+    #[error("{url} answers with status {status}")]
+    Status {
+        /// The URL.
+        url: String,
+        /// The status code.
+        status: u16,
+    },
+    /// A response is longer than
+    /// [`AuthorizationLimits::document_bytes_max`](super::AuthorizationLimits::document_bytes_max). The error of
+    /// its sender.
+    #[error("the response from {url} is too long")]
+    TooLong {
+        /// The URL of the response.
+        url: String,
+    },
+    /// The token endpoint issues no token.
+    #[error("{url}: {fault}")]
+    Token {
+        /// The token endpoint.
+        url: String,
+        /// The fault of its answer.
+        fault: TokenFault,
+    },
+    /// The authorization server does not register the client. If it refuses the redirect URI, check
+    /// the [`ApplicationType`](super::ApplicationType), or register the client manually.
+    #[error("{url}: {fault}")]
+    Registration {
+        /// The registration endpoint.
+        url: String,
+        /// The fault of its answer.
+        fault: RegistrationFault,
+    },
+    /// The client must not register with its redirect URI.
+    #[error("{0}")]
+    RedirectUri(#[from] InvalidRedirectUri),
+    /// The URL of the authorization endpoint contains a parameter of the client. The authorization
+    /// server's error.
+    #[error("{url}: {fault}")]
+    Endpoint {
+        /// The authorization endpoint.
+        url: String,
+        /// The parameter.
+        fault: DuplicateParameter,
+    },
+    /// The server requires more scopes than
+    /// [`AuthorizationLimits::scopes_max`](super::AuthorizationLimits::scopes_max).
+    #[error("{0}")]
+    Scopes(#[from] TooManyScopes),
+    /// The authorization server does not know the client: configure a registered client for this
+    /// issuer, the metadata document of the client, or the metadata to register with.
+    #[error(
+        "the authorization server {issuer} does not know this client: configure a client id for it"
+    )]
+    NoIdentity {
+        /// The authorization server.
+        issuer: String,
+    },
+    /// The registered client belongs to another authorization server than the one that the MCP
+    /// server names now. Either the MCP server has moved to another one, or it is an attack.
+    #[error("the client `{client_id}` is registered elsewhere, not at {issuer}")]
+    RegisteredElsewhere {
+        /// The authorization server that the MCP server names.
+        issuer: String,
+        /// The client.
+        client_id: String,
+    },
+    /// The client cannot authenticate at the authorization server.
+    #[error("{issuer}: {reason}")]
+    ClientAuthentication {
+        /// The authorization server.
+        issuer: String,
+        /// Why.
+        reason: NoAuthenticationMethod,
+    },
+    /// The authorization response is invalid or refuses the request.
+    #[error("{0}")]
+    Response(#[from] ResponseFault),
+    /// The application did not perform an action.
+    #[error("{0}")]
+    Application(#[from] ActionFailure),
+    /// The server does not accept the token that was just issued.
+    #[error("the server does not accept the new token")]
+    NotAccepted,
+    /// The server requires more scopes for a request than a new token has, after all attempts.
+    #[error("the scopes of the token do not suffice{}", OptionalDetail(.scope.as_deref()))]
+    InsufficientScope {
+        /// The required scopes, separated by spaces, if the server names them.
+        scope: Option<String>,
+    },
+    /// A timeout expired: see [`ClientTimeouts`](super::ClientTimeouts).
+    #[error("timed out waiting for {0}")]
+    TimedOut(WaitingFor),
+    /// More requests wait for a token than
+    /// [`AuthorizationLimits::waiting_max`](super::AuthorizationLimits::waiting_max).
+    #[error("too many requests wait for a token")]
+    TooManyWaiting,
+    /// The client was closed, or the user signed out.
+    #[error("the authorization was cancelled")]
+    Closed,
+}
+
+/// The subject of a timeout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitingFor {
+    /// A response from this URL.
+    Response(String),
+    /// The user, who was sent to sign in.
+    User,
+    /// An answer of the application.
+    Application,
+}
+
+impl fmt::Display for WaitingFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Response(url) => f.write_str(url),
+            Self::User => f.write_str("the user"),
+            Self::Application => f.write_str("the application"),
+        }
+    }
+}
+
+/// An optional text, shown after a colon.
+struct OptionalDetail<'a>(Option<&'a str>);
+
+impl fmt::Display for OptionalDetail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |words| write!(f, ": {words}"))
+    }
+}
+
+// ------------------------------------------------------------------ signatures that the application is asked for
+
+impl AuthorizationClient {
+    /// Requests the proof that a request's sender has the key; `None` without a key. `token` is the
+    /// token in the request's `Authorization`.
+    pub(super) fn ask_for_proof(
+        &mut self,
+        method: &str,
+        url: &Location,
+        token: Option<&str>,
+        now: Instant,
+    ) -> Option<(ActionId, SigningInput)> {
+        let key = self.options.dpop.as_ref()?;
+        let jti = self.entropy.jti();
+        let input = key.proof(&ProvenRequest {
+            method,
+            url,
+            access_token: token,
+            nonce: self.nonces.get(url),
+            jti: &jti,
+            unix_time: self.clock.unix_time(now),
+        });
+        let algorithm = String::from(key.algorithm());
+        let action = self.ask_for_signature(SigningKey::Dpop, algorithm, &input);
+        Some((action, input))
+    }
+
+    pub(super) fn ask_for_signature(
+        &mut self,
+        key: SigningKey,
+        algorithm: String,
+        input: &SigningInput,
+    ) -> ActionId {
+        let id = self.actions.next_id();
+        let input = input.as_str().into();
+        self.actions.push(AuthorizationAction::Sign(SigningRequest { id, key, algorithm, input }));
+        id
     }
 }

@@ -1,57 +1,46 @@
 //! The client's side of authorization, as a machine between an HTTP client and the network.
 
 mod action;
-mod actions;
-mod clock;
-mod event;
 mod exchanges;
-mod failure;
-mod fetch;
 mod flow;
-mod forwarding;
-mod generations;
-mod limits;
-mod operations;
 mod options;
-mod proof;
 mod tokens;
-mod waiting;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use actions::ActionQueue;
-use clock::Clock;
+use action::ActionQueue;
+use exchanges::Fetch;
 use exchanges::{Exchange, Exchanges};
-use fetch::Fetch;
 use flow::{Flow, Goal};
-use generations::Generations;
 use mcp_sansio::Instant;
 use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio_sync::Arc;
-use operations::Operations;
+use tokens::Clock;
+use tokens::Generations;
+use tokens::Operations;
 use tokens::Tokens;
-use waiting::{RetryableRequest, WaitingRequests};
+use tokens::{RetryableRequest, WaitingRequests};
 
 use crate::credential::StoredClient;
 use crate::dpop::Nonces;
-use crate::entropy::Entropy;
+use crate::pkce::Entropy;
 
-pub(crate) use generations::Generation;
+pub(crate) use tokens::Generation;
 
+pub use action::AuthorizationEvent;
 pub use action::{
     ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationRequest,
     Credential, CredentialKey, SigningKey, SigningRequest,
 };
-pub use event::AuthorizationEvent;
-pub use failure::{AuthorizationFailure, WaitingFor};
-pub use limits::{AuthorizationLimits, ClientTimeouts};
+pub use action::{AuthorizationFailure, WaitingFor};
 pub use options::{
     ApplicationType, AuthorizationOptions, ClientMetadata, ClientSecret, DpopKey, GrantFlow,
     IdentityProvider, InvalidOption, RegisteredClient,
 };
+pub use options::{AuthorizationLimits, ClientTimeouts};
 
 /// The recipient of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

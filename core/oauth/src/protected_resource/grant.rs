@@ -7,9 +7,9 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::{Caller, Credentials, Principal};
 use mcp_sansio_sync::Arc;
 
+use super::ItemLookup;
 use super::challenges::Presented;
 use super::dpop::Unaccepted;
-use super::operation::ItemLookup;
 use super::{DpopProof, ProtectedResource, TokenRefusal, UsedProof, VerifiedToken, scope};
 
 /// The permissions of a request's token at this resource. Cheap to clone.

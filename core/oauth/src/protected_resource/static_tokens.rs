@@ -5,7 +5,7 @@ use core::{fmt, hint};
 
 use sha2::{Digest, Sha256};
 
-use super::extraction::token68;
+use super::token::token68;
 use super::{TokenCheck, TokenRefusal, VerifiedToken};
 
 /// A table of tokens, each with the principal and the scopes of its holder, for a

@@ -81,7 +81,7 @@ fn a_resource_cannot_require_offline_access() {
     for refused in [
         base().base_scopes(scopes),
         base().scopes_supported(scopes),
-        base().scopes_for(mcp_sansio::protocol::Method::ToolsList, scopes),
+        base().scopes_for(Method::ToolsList, scopes),
         base().implies("all", scopes),
         base().implies("offline_access", ["use"]),
     ] {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::ID_JAG;
 use crate::dpop::USE_DPOP_NONCE;
-use crate::json_response::{
+use crate::metadata::{
     InvalidResponse, error_code, lenient, printable, read_object, seconds, texts,
 };
 

@@ -1,30 +1,36 @@
 //! The flow that gets a token: a sequence of steps, each waiting for one input.
 
-mod authorization;
-mod discovery;
 mod identity;
-mod stored;
 mod token;
 
 use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::vec::{self, Vec};
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
 
-use authorization::SignIn;
-use identity::{Identity, PendingRegistration};
-use mcp_sansio::Instant;
+use bytestring::ByteString;
+use mcp_sansio::http::Location;
+use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Arc;
-use token::TokenStep;
 
-use crate::endpoint::is_secure;
-use crate::scopes::Scopes;
-use crate::{AuthorizationServerMetadata, BearerChallenge, MetadataUrls, ResourceUri};
-
-use super::fetch::Fetched;
+use super::exchanges::{Fetched, place};
 use super::{
-    ActionFailure, ActionId, AuthorizationClient, AuthorizationEvent, AuthorizationFailure,
-    WaitingFor,
+    ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationClient,
+    AuthorizationEvent, AuthorizationFailure, AuthorizationRequest, GrantFlow, WaitingFor,
 };
+use crate::discovery::base_issuer;
+use crate::discovery::is_secure;
+use crate::form::Form;
+use crate::metadata::is_same_issuer;
+use crate::scopes::{ScopeSelection, Scopes};
+use crate::{
+    AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, CodeVerifier,
+    DefaultEndpoints, ExpectedResponse, MetadataUrls, ProtectedResourceMetadata, ResourceUri,
+    ResponseFault, State,
+};
+
+use identity::{Identity, PendingRegistration, failure_from_metadata};
+use token::{GrantSource, TokenStep};
 
 /// An attempt to get a token.
 #[derive(Debug)]
@@ -400,5 +406,402 @@ impl Step {
             Self::Token(step) => step.action(),
             _ => None,
         }
+    }
+}
+
+// ------------------------------------------------------------------ the choice of grant and scopes for a token request
+
+/// A pending sign-in of the user, with the values to check the response against.
+// MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-056]
+#[derive(Debug)]
+struct SignIn {
+    action: ActionId,
+    state: State,
+    verifier: CodeVerifier,
+    issuer: String,
+    iss_supported: bool,
+}
+
+impl AuthorizationClient {
+    fn ask_for_token(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
+        let identity = flow.discovered.identity.as_ref();
+        let same = |issuer: &str, client_id: &str| {
+            identity
+                .is_some_and(|it| is_same_issuer(&it.issuer, issuer) && it.client_id == client_id)
+        };
+        let may_renew = matches!(flow.goal, Goal::Authorize { may_renew: true });
+        // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
+        let renewable = self.tokens.as_ref().is_some_and(|tokens| {
+            let kept = &tokens.stored;
+            kept.refresh_token.is_some() && same(&kept.issuer, &kept.client_id)
+        });
+        if may_renew && renewable {
+            return match flow.lock {
+                TokenLock::NotNeeded => Ok(self.lock_tokens(flow)),
+                _ => self.request_token(flow, GrantSource::Renewal, now),
+            };
+        }
+        self.ask_by_grant(flow, now)
+    }
+
+    /// Requests a token with the configured grant.
+    fn ask_by_grant(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
+        self.unlock_tokens(flow);
+        flow.discovered.scopes = self.select_scopes(flow)?;
+        match &self.options.grant {
+            GrantFlow::AuthorizationCode { .. } => self.send_user(flow),
+            GrantFlow::ClientCredentials => {
+                self.request_token(flow, GrantSource::ClientCredentials, now)
+            }
+            GrantFlow::Assertion => {
+                let issuer = flow.discovered.identity.as_ref().map(|it| it.issuer.clone());
+                self.ask_for_assertion(flow, issuer.unwrap_or_default())
+            }
+            GrantFlow::Enterprise(provider) => {
+                let audience = provider.client_id.clone();
+                self.ask_for_assertion(flow, audience)
+            }
+        }
+    }
+
+    // MCP 2026-07-28 basic/authorization/index#scope-selection-strategy [AUTHC-049] [AUTHC-050] [AUTHC-051]
+    // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-055]
+    fn select_scopes(&self, flow: &Flow) -> Result<Scopes, AuthorizationFailure> {
+        let max = self.options.limits.scopes_max;
+        let mut held = Scopes::new();
+        let metadata = flow.discovered.metadata.as_ref();
+        // Before the client is identified, there may be tokens of another authorization server.
+        if let (Some(tokens), Some(metadata)) = (&self.tokens, metadata)
+            && is_same_issuer(&tokens.stored.issuer, &metadata.issuer)
+        {
+            let texts = [&tokens.stored.requested, &tokens.stored.granted];
+            held.extend(texts.into_iter().flat_map(|it| it.split(' ')), max)?;
+        }
+        Ok(Scopes::select(&ScopeSelection {
+            revision: self.options.revision,
+            challenged: flow.challenge.as_ref().and_then(|it| it.scope.as_deref()),
+            resource: flow.discovered.resource_scopes.as_deref(),
+            issuer: metadata.and_then(|it| it.scopes_supported.as_deref()),
+            wanted: &self.options.scopes,
+            held: &held,
+            // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-064]
+            offline_access: self.options.offline_access && self.options.grant.needs_user(),
+            max,
+        })?)
+    }
+
+    // ------------------------------------------------------------------ a user
+
+    fn send_user(&mut self, flow: &Flow) -> StepResult {
+        let found = &flow.discovered;
+        let (Some(metadata), Some(identity), Some(resource), Some(redirect_uri)) =
+            (&found.metadata, &found.identity, &found.resource, self.options.grant.redirect_uri())
+        else {
+            return Err(AuthorizationFailure::Closed);
+        };
+        let redirect_uri = redirect_uri.to_string();
+        let issuer = metadata.issuer.clone();
+        let endpoint = metadata
+            .authorization_endpoint()
+            .map_err(|fault| failure_from_metadata(&issuer, fault))?;
+        self.check_place(&endpoint)?;
+        let verifier = CodeVerifier::new(self.entropy.secret());
+        let state = State::new(self.entropy.secret());
+        let mut form = Form::new();
+        form.push("response_type", "code");
+        form.push("client_id", &identity.client_id);
+        form.push("redirect_uri", &redirect_uri);
+        if !found.scopes.is_empty() {
+            form.push("scope", &found.scopes.to_string());
+        }
+        // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
+        form.push("state", state.as_str());
+        // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-011] [AUTHC-012]
+        form.push("code_challenge", &verifier.challenge());
+        form.push("code_challenge_method", "S256");
+        // MCP 2026-07-28 basic/authorization/index#resource-parameter-implementation [AUTHC-040]
+        form.push("resource", resource.as_str());
+        let url = form
+            .appended_to(&endpoint)
+            .map_err(|fault| AuthorizationFailure::Endpoint { url: place(&endpoint), fault })?;
+        let id = self.actions.next_id();
+        let request = AuthorizationRequest { id, url, redirect_uri, issuer: issuer.clone() };
+        self.actions.push(AuthorizationAction::Authorize(request));
+        let iss_supported = metadata.authorization_response_iss_parameter_supported;
+        let sign_in = SignIn { action: id, state, verifier, issuer, iss_supported };
+        Ok(Next::Wait(Step::SignIn(Box::new(sign_in))))
+    }
+
+    /// Handles the redirect of the user. Returns `false` if it does not answer this request.
+    pub(super) fn user_came_back(
+        &mut self,
+        action: ActionId,
+        redirect: Result<&str, ActionFailure>,
+        now: Instant,
+    ) -> bool {
+        // A malformed redirect does not come from the authorization server.
+        let response = match redirect.map(AuthorizationResponse::parse) {
+            Ok(Err(_)) => return false,
+            Ok(Ok(response)) => Ok(response),
+            Err(failure) => Err(failure),
+        };
+        let Some((mut flow, step)) = self.take_flow_of(action) else { return false };
+        let Step::SignIn(sign_in) = step else {
+            flow.step = step;
+            self.flow = Some(flow);
+            return false;
+        };
+        // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
+        if response.as_ref().is_ok_and(|it| !it.answers(&sign_in.state)) {
+            flow.step = Step::SignIn(sign_in);
+            self.flow = Some(flow);
+            return false;
+        }
+        self.advance(flow, now, |client, flow| {
+            let SignIn { state, verifier, issuer, iss_supported, .. } = *sign_in;
+            let expected = ExpectedResponse::new(&state, &issuer, iss_supported);
+            // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057]
+            let code = match response?.check(&expected) {
+                Err(ResponseFault::Refused(error))
+                    if error.error == "invalid_scope"
+                        && flow.discovered.identity.as_deref().is_some_and(|identity| {
+                            client.needs_wider_registration(flow, identity)
+                        }) =>
+                {
+                    flow.registered_again = true;
+                    return client.find_identity(flow, now);
+                }
+                code => code?,
+            };
+            client.request_token(flow, GrantSource::Code { code, verifier }, now)
+        });
+        true
+    }
+
+    // ------------------------------------------------------------------ an assertion
+
+    fn ask_for_assertion(&mut self, flow: &Flow, audience: String) -> StepResult {
+        let resource =
+            flow.discovered.resource.as_ref().map(ToString::to_string).unwrap_or_default();
+        let id = self.actions.next_id();
+        self.actions.push(AuthorizationAction::Assert(AssertionRequest { id, audience, resource }));
+        Ok(Next::Wait(Step::Assertion(id)))
+    }
+
+    pub(super) fn asserted(
+        &mut self,
+        action: ActionId,
+        assertion: Result<&str, ActionFailure>,
+        now: Instant,
+    ) {
+        let Some((flow, step)) = self.take_flow_of(action) else { return };
+        self.advance(flow, now, |client, flow| {
+            if !matches!(step, Step::Assertion(_)) {
+                return Ok(Next::Wait(step));
+            }
+            let assertion = assertion?.to_string();
+            let source = match client.options.grant {
+                GrantFlow::Enterprise(_) => GrantSource::Exchange { id_token: assertion },
+                _ => GrantSource::Assertion { assertion },
+            };
+            client.request_token(flow, source, now)
+        });
+    }
+}
+
+// ------------------------------------------------------------------ the first steps: the discovery of the authorization server
+
+impl AuthorizationClient {
+    /// Requests the metadata of the server, each time again: it may name another authorization
+    /// server than before.
+    // MCP 2026-07-28 basic/authorization/index#overview [AUTHC-014]
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
+    fn find_resource(&mut self, flow: &Flow) -> StepResult {
+        let named = flow.challenge.as_ref().and_then(|it| it.resource_metadata.as_deref());
+        // An invalid or forbidden URL is skipped: there are other URLs to try.
+        let named =
+            named.filter(|it| Location::parse(it).is_ok_and(|it| self.check_place(&it).is_ok()));
+        let urls = MetadataUrls::for_resource(self.options.revision, &self.server, named);
+        self.ask_for_resource(urls)
+    }
+
+    fn ask_for_resource(&mut self, mut urls: MetadataUrls) -> StepResult {
+        if let Some(url) = urls.next() {
+            self.get(url)?;
+            return Ok(Next::Wait(Step::Resource(urls)));
+        }
+        // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]: a server
+        // without protected resource metadata follows that revision.
+        match MetadataUrls::for_base(&self.server).next() {
+            Some(url) => {
+                // MCP 2025-03-26 basic/authorization#server-metadata-discovery-headers [HDR-037]
+                let revision = ByteString::from_static(Revision::V2025_03_26.as_str());
+                self.get_with(url, [("mcp-protocol-version".into(), revision)])?;
+                Ok(Next::Wait(Step::Base))
+            }
+            None => Err(self.no_base_metadata()),
+        }
+    }
+
+    fn resource_answered(
+        &mut self,
+        flow: &mut Flow,
+        urls: MetadataUrls,
+        fetched: &Fetched,
+    ) -> StepResult {
+        if !is_metadata(fetched) {
+            return self.ask_for_resource(urls);
+        }
+        let of = |fault| AuthorizationFailure::Metadata { url: fetched.place(), fault };
+        let metadata = ProtectedResourceMetadata::parse(&fetched.body).map_err(of)?;
+        flow.discovered.resource = Some(metadata.resource_for(&self.server).map_err(of)?);
+        let mut issuers: Vec<String> = metadata.issuers().map_err(of)?.to_vec();
+        // The issuer of the current tokens comes first, if the server still names it.
+        let known = self.tokens.as_ref().and_then(|tokens| {
+            issuers.iter().position(|it| is_same_issuer(it, &tokens.stored.issuer))
+        });
+        match known {
+            Some(at) => issuers[..=at].rotate_right(1),
+            None => self.leave_issuer(),
+        }
+        issuers.truncate(self.options.limits.issuers_max.max(1));
+        flow.discovered.issuers = issuers.into_iter();
+        flow.discovered.resource_scopes = metadata.scopes_supported;
+        self.next_issuer(flow)
+    }
+
+    /// Drops the tokens of another authorization server than the current one, which must not get
+    /// them. They stay in the store until they are replaced: from them the next process learns
+    /// which authorization server a client without a configured issuer belongs to.
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]
+    fn leave_issuer(&mut self) {
+        self.tokens = None;
+    }
+
+    /// Continues with the next authorization server that the server names.
+    // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-019]
+    fn next_issuer(&mut self, flow: &mut Flow) -> StepResult {
+        while let Some(issuer) = flow.discovered.issuers.next() {
+            match self.places_of(&issuer) {
+                Ok(urls) => return self.ask_for_issuer(flow, issuer, urls),
+                Err(failure) => drop(flow.discovered.last_failure.get_or_insert(failure)),
+            }
+        }
+        let last_failure = flow.discovered.last_failure.take();
+        Err(last_failure.unwrap_or_else(|| self.no_base_metadata()))
+    }
+
+    /// Returns the metadata URLs of an issuer if they may be requested.
+    fn places_of(&self, issuer: &str) -> Result<MetadataUrls, AuthorizationFailure> {
+        let urls = MetadataUrls::for_issuer(self.options.revision, issuer)?;
+        if let Some(url) = urls.clone().next() {
+            self.check_place(&url)?;
+        }
+        Ok(urls)
+    }
+
+    fn ask_for_issuer(
+        &mut self,
+        flow: &mut Flow,
+        issuer: String,
+        mut urls: MetadataUrls,
+    ) -> StepResult {
+        if let Some(url) = urls.next() {
+            self.get(url)?;
+            return Ok(Next::Wait(Step::Issuer(issuer, urls)));
+        }
+        flow.discovered.last_failure.get_or_insert(AuthorizationFailure::NoMetadata { issuer });
+        self.next_issuer(flow)
+    }
+
+    fn issuer_answered(
+        &mut self,
+        flow: &mut Flow,
+        issuer: String,
+        urls: MetadataUrls,
+        fetched: &Fetched,
+        now: Instant,
+    ) -> StepResult {
+        if !is_metadata(fetched) {
+            return self.ask_for_issuer(flow, issuer, urls);
+        }
+        self.issuer_described(flow, &issuer, fetched, now)
+    }
+
+    fn base_answered(&mut self, flow: &mut Flow, fetched: &Fetched, now: Instant) -> StepResult {
+        let issuer = base_issuer(&self.server);
+        if self.tokens.as_ref().is_some_and(|it| !is_same_issuer(&it.stored.issuer, &issuer)) {
+            self.leave_issuer();
+        }
+        flow.discovered.resource = Some(ResourceUri::from_server(&self.server));
+        if is_metadata(fetched) {
+            return self.issuer_described(flow, &issuer, fetched, now);
+        }
+        // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
+        let endpoints = DefaultEndpoints::for_base(&self.server);
+        let endpoints = endpoints.ok_or_else(|| self.no_base_metadata())?;
+        self.found_issuer(flow, metadata_from_endpoints(issuer, &endpoints), now)
+    }
+
+    fn issuer_described(
+        &mut self,
+        flow: &mut Flow,
+        issuer: &str,
+        fetched: &Fetched,
+        now: Instant,
+    ) -> StepResult {
+        let of = |fault| AuthorizationFailure::Metadata { url: fetched.place(), fault };
+        let metadata = AuthorizationServerMetadata::parse(&fetched.body).map_err(of)?;
+        // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]
+        metadata.check_issuer(issuer).map_err(of)?;
+        metadata.token_endpoint().map_err(of)?;
+        if self.options.grant.needs_user() {
+            // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-013]
+            metadata.check_pkce().map_err(of)?;
+            metadata.authorization_endpoint().map_err(of)?;
+        }
+        self.found_issuer(flow, metadata, now)
+    }
+
+    /// Continues with the authorization server that was found.
+    fn found_issuer(
+        &mut self,
+        flow: &mut Flow,
+        metadata: AuthorizationServerMetadata,
+        now: Instant,
+    ) -> StepResult {
+        flow.discovered.metadata = Some(Arc::new(metadata));
+        self.find_identity(flow, now)
+    }
+
+    fn no_base_metadata(&self) -> AuthorizationFailure {
+        AuthorizationFailure::NoMetadata { issuer: base_issuer(&self.server) }
+    }
+}
+
+/// Whether the response is metadata, valid or not. Servers without metadata may respond with an
+/// HTML page and status 200.
+fn is_metadata(fetched: &Fetched) -> bool {
+    fetched.is_success() && fetched.body.trim_ascii_start().first() == Some(&b'{')
+}
+
+/// Returns the implied metadata of a 2025-03-26 server that publishes none.
+fn metadata_from_endpoints(
+    issuer: String,
+    endpoints: &DefaultEndpoints,
+) -> AuthorizationServerMetadata {
+    AuthorizationServerMetadata {
+        issuer,
+        authorization_endpoint: Some(endpoints.authorization.to_string()),
+        token_endpoint: Some(endpoints.token.to_string()),
+        registration_endpoint: Some(endpoints.registration.to_string()),
+        scopes_supported: None,
+        grant_types_supported: None,
+        token_endpoint_auth_methods_supported: None,
+        // That revision requires PKCE of every server, and defines no metadata to declare it.
+        code_challenge_methods_supported: Some(vec!["S256".into()]),
+        client_id_metadata_document_supported: false,
+        authorization_response_iss_parameter_supported: false,
     }
 }

@@ -10,16 +10,16 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::Field;
 use mcp_sansio_sync::Arc;
 
+use crate::client_authentication::SigningInput;
 use crate::client_authentication::{AuthenticationMethod, ClientProof, assertion};
 use crate::credential::StoredTokens;
 use crate::form;
-use crate::jwt::SigningInput;
 use crate::metadata::is_same_issuer;
 use crate::scopes::Scopes;
 use crate::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenType};
 use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError, TokenFault};
 
-use super::super::fetch::Fetched;
+use super::super::exchanges::Fetched;
 use super::super::{
     ActionId, AuthorizationClient, AuthorizationFailure, ClientSecret, Generation, GrantFlow,
     SigningKey,
