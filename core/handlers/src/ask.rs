@@ -189,8 +189,7 @@ impl<T> ElicitResponse<T> {
 
 /// Builds elicitations.
 ///
-#[cfg_attr(feature = "schemars", doc = "```")]
-#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// ```
 /// use mcp_sansio_handlers::Elicit;
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -208,23 +207,6 @@ impl Elicit {
     #[must_use]
     pub fn form_with(message: impl Into<String>, schema: ElicitSchema) -> InputRequest {
         ElicitParams::from(ElicitFormParams::new(message, schema)).into()
-    }
-
-    /// Asks the user to fill in a form with the fields of `T`, a flat struct of strings, numbers,
-    /// booleans and plain enums. For any other type,
-    /// [`InputRequiredBuilder::into_result`] makes the request fail.
-    #[cfg(feature = "schemars")]
-    #[must_use]
-    pub fn form<T: schemars::JsonSchema>(message: impl Into<String>) -> InputRequest {
-        let schema = super::schema::of_form::<T>();
-        let text = schema.as_raw();
-        let is_struct = text.get("type").is_some_and(|kind| kind.as_str() == "\"object\"");
-        let form = is_struct.then(|| schema.decode().ok()).flatten();
-        // A type that is no struct counts as a field that forms cannot have.
-        let form = form.unwrap_or_else(|| {
-            ElicitSchema::new().field(T::schema_name(), PrimitiveSchema::Unknown(schema))
-        });
-        Self::form_with(message, form)
     }
 
     /// Sends the user to a URL; the answer says only whether the user agreed to go.

@@ -37,8 +37,7 @@ use super::shares::{Coalesced, Cost, Metered};
 /// An adapter drives the connection itself. The connection closes when the last handle is dropped;
 /// pending calls and open subscriptions hold a handle each.
 ///
-#[cfg_attr(feature = "schemars", doc = "```")]
-#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// ```
 /// use mcp_sansio_handlers::{Call, Client, ClientError, Host, NoArguments, Server};
 ///
 /// async fn application(client: Client) -> Result<(), ClientError> {

@@ -22,8 +22,7 @@ use super::threading::{ThreadSafe, Threading};
 /// A [`ServerHandle`] or a [`Context`](super::Context) changes one connection,
 /// or one server on HTTP; this type changes them all. Handlers can own a clone.
 ///
-#[cfg_attr(feature = "schemars", doc = "```")]
-#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// ```
 /// use mcp_sansio_handlers::{Call, Connections, NoArguments, Server, ServerItem};
 ///
 /// let connections = Connections::new();

@@ -337,8 +337,7 @@ impl Context {
 
 /// A request to a handler: its arguments, and the [`Context`] that it dereferences to.
 ///
-#[cfg_attr(feature = "schemars", doc = "```")]
-#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// ```
 /// use mcp_sansio_handlers::{Call, Host, Server};
 ///
 /// #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]

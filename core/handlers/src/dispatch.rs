@@ -1,13 +1,13 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::fmt;
 
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
-use mcp_sansio::{Era, Job};
+use mcp_sansio::{Era, Instant, Job};
 
-use super::Sealing;
 use super::catalog_edit::ItemHandler;
 use super::completions::ArgumentCompletions;
 use super::context::{CommandSender, Incoming, RequestParts};
@@ -31,6 +31,30 @@ impl<K: Threading> Handlers<K> {
             checked.unwrap_or_else(|panicked| Err(Box::new(panicked.into())))?;
         }
         self.find(items, request).map_err(|error| Box::new(Outcome::Error(error)))
+    }
+
+    /// Opens the state of a request, if states are sealed.
+    #[inline]
+    pub(super) fn open_state(
+        &self,
+        request: &mut Request<'_>,
+        now: Instant,
+    ) -> Result<(), ErrorObject<'static>> {
+        self.sealing.as_ref().map_or(Ok(()), |sealing| sealing.open(request, now))
+    }
+
+    /// Seals the state of an answer, if states are sealed.
+    #[inline]
+    pub(super) fn seal_state(
+        &self,
+        request: &Request<'_>,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Outcome {
+        match &self.sealing {
+            Some(sealing) => sealing.close(request, outcome, now),
+            None => outcome,
+        }
     }
 
     /// Finds the handler of a request.
@@ -68,6 +92,21 @@ impl<K: Threading> Handlers<K> {
             MethodName::Other(name) => ErrorObject::method_not_found(name),
         })
     }
+}
+
+/// Seals the states that handlers give to clients between rounds.
+///
+/// A trait, so that the binary of a server that seals none contains no code for it: only
+/// `Server::seal` and servers on HTTP refer to the implementation.
+pub(super) trait StateSeal: fmt::Debug + Send + Sync {
+    /// Whether the parameters of a request are needed when it is answered.
+    fn binds_parameters(&self) -> bool;
+
+    /// Opens the state of a request.
+    fn open(&self, request: &mut Request<'_>, now: Instant) -> Result<(), ErrorObject<'static>>;
+
+    /// Seals the state of an answer.
+    fn close(&self, request: &Request<'_>, outcome: Outcome, now: Instant) -> Outcome;
 }
 
 /// A handler and all its inputs except the request.
@@ -150,18 +189,18 @@ pub(super) fn check_output(catalog: &Catalog, request: &Request<'_>, outcome: Ou
 }
 
 /// Makes a request independent of its frame. Keeps the parameters only where they are needed again:
-/// for the next round of a legacy session, for one of the server's `tasks`, or to bind a sealed
-/// state with `sealing`.
+/// for the next round of a legacy session, for one of the server's `tasks`, or to bind a state that
+/// `sealing` seals.
 pub(super) fn into_owned_request(
     mut request: Request<'_>,
     tasks: bool,
-    sealing: &Sealing,
+    sealing: Option<&dyn StateSeal>,
 ) -> Request<'static> {
     let rounds = matches!(request.method, MethodName::Known(m) if m.allows_input_rounds());
     let task = tasks && request.capabilities.contains(Capability::TasksExtension);
     if !(rounds && (task || request.revision.era() == Era::Legacy)) {
         request.inputs = InputResponseParams::default();
-        if !(rounds && sealing.is_on()) {
+        if !(rounds && sealing.is_some_and(StateSeal::binds_parameters)) {
             request.clear_params();
         }
     }

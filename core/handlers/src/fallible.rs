@@ -131,8 +131,7 @@ pub struct Fallible<F>(pub(super) F);
 /// Other handlers return [`HandlerError`], into which `?` converts any error. Because that is the
 /// only error of theirs, the compiler infers it for a closure that ends with `Ok(..)`.
 ///
-#[cfg_attr(feature = "schemars", doc = "```")]
-#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// ```
 /// use mcp_sansio_handlers::{Call, HandlerError, IntoHandlerError, NoArguments, Server, fallible};
 ///
 /// #[derive(Debug)]

@@ -43,8 +43,7 @@ impl<K: Threading> Host<K> {
     /// By default a host does not declare the extension, so that a call takes no longer than its
     /// timeout.
     ///
-    #[cfg_attr(feature = "schemars", doc = "```")]
-    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// ```
     /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server, TaskSettings};
     ///
     /// # async fn hours_later() {}

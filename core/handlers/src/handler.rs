@@ -16,7 +16,6 @@
 //!     }
 //! }
 //!
-//! # #[cfg(feature = "schemars")]
 //! let server = Server::new("thermometer", "1.0.0")
 //!     .tool("read", "The temperature", |_: Call<NoArguments>| Celsius(21.5));
 //! ```

@@ -141,7 +141,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
         let Self { tasks, is_task, id, sealed, now, guard, default_spawner, .. } = self;
         let observation = self.observation;
         let client_extensions = self.client_extensions;
-        if sealed && let Err(error) = handlers.sealing.open(&mut request, now) {
+        if sealed && let Err(error) = handlers.open_state(&mut request, now) {
             return HandlerPoll::Ready(HandlerOutput { request, outcome: Outcome::Error(error) });
         }
         let clock = wrapped.as_ref().map(|wrapped| Arc::clone(&wrapped.clock));
@@ -169,7 +169,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             Step::Ready(outcome) => HandlerPoll::Ready(HandlerOutput { request, outcome }),
             Step::Pending(task) => HandlerPoll::Pending(PendingHandler {
                 task: Some(task),
-                request: Some(into_owned_request(request, tasks, &handlers.sealing)),
+                request: Some(into_owned_request(request, tasks, handlers.sealing.as_deref())),
                 guard,
                 clock,
                 cancel_signal: Arc::default(),

@@ -25,8 +25,7 @@
 //! | accept other functions and results as handlers | [`handler`] |
 //! | write an adapter | [`endpoint`] |
 //!
-#![cfg_attr(feature = "schemars", doc = "```")]
-#![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+//! ```
 //! use mcp_sansio_handlers::{Call, Host, Server};
 //! use mcp_sansio::Instant;
 //!
@@ -70,8 +69,7 @@
 //! A handler that needs the user, the host's model or its roots returns the questions, and is
 //! called again with the answers:
 //!
-#![cfg_attr(feature = "schemars", doc = "```")]
-#![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+//! ```
 //! use mcp_sansio_handlers::{Call, Elicit, Host, NoArguments, HostRequest, Server};
 //! use mcp_sansio::protocol::{ElicitParams, ElicitResult};
 //! # use mcp_sansio::{Revision, Revisions};
@@ -116,8 +114,7 @@
 //!
 //! A client that [subscribes](Client::subscribe) awaits its notifications in order:
 //!
-#![cfg_attr(feature = "schemars", doc = "```")]
-#![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+//! ```
 //! use mcp_sansio::protocol::SubscriptionFilter;
 //! # use mcp_sansio_handlers::{Call, Client, ClientError, Host, NoArguments, Server};
 //!
@@ -149,8 +146,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![cfg_attr(
-    not(all(feature = "client", feature = "tasks")),
-    allow(dead_code, unused_imports, reason = "only clients or tasks use some items")
+    not(feature = "client"),
+    allow(dead_code, unused_imports, reason = "only clients use some items")
 )]
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
@@ -214,8 +211,6 @@ mod mailbox;
 pub mod middleware;
 #[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
 mod no_authorization;
-#[cfg(not(feature = "seal"))]
-mod no_sealing;
 mod observed_handler;
 #[cfg(feature = "client")]
 mod opened_future;
@@ -298,7 +293,6 @@ pub use servers::{
     ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,
 };
 pub use state::State;
-#[cfg(feature = "tasks")]
 pub use task::{TaskEvent, TaskSettings};
 pub use threading::{Local, ThreadSafe};
 
@@ -307,7 +301,3 @@ pub use threading::{Local, ThreadSafe};
 use authorization::AuthorizationState;
 #[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
 use no_authorization::AuthorizationState;
-#[cfg(not(feature = "seal"))]
-use no_sealing::Sealing;
-#[cfg(feature = "seal")]
-use sealing::Sealing;

@@ -214,8 +214,7 @@ impl SerializeAt for ResultBody {
 ///
 /// To return an error type of your own, wrap the handler with [`fallible`](super::fallible()).
 ///
-#[cfg_attr(feature = "schemars", doc = "```")]
-#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// ```
 /// use mcp_sansio_handlers::{Call, HandlerError, Host, Server};
 ///
 /// #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -416,8 +415,7 @@ impl IntoOutcome<ForRoots> for Vec<Root> {
 /// A tool's result as a typed value: it becomes structured content, and its JSON a text block for
 /// clients without support for structured content.
 ///
-#[cfg_attr(feature = "schemars", doc = "```")]
-#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// ```
 /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server, Structured};
 ///
 /// #[derive(serde::Serialize, schemars::JsonSchema)]

@@ -3,14 +3,22 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use mcp_sansio::jsonrpc::Json;
-use mcp_sansio::protocol::PromptArgument;
+use mcp_sansio::protocol::{
+    ElicitSchema, InputRequest, PrimitiveSchema, Prompt, PromptArgument, Tool,
+};
 use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
+use super::ask::Elicit;
+use super::blocking::{Blocking, blocking};
 use super::context::{Call, NoArguments};
-use super::reply::Structured;
+use super::function::{Handler, HandlerInput};
+use super::reply::{ForPrompt, ForTool, Structured};
+use super::server::Server;
+use super::server_item::ServerItem;
+use super::threading::{ThreadSafe, Threading};
 
 /// A handler parameter with a known JSON Schema.
 #[diagnostic::on_unimplemented(
@@ -66,6 +74,115 @@ impl schemars::JsonSchema for NoArguments {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({ "type": "object" })
+    }
+}
+
+impl<K: Threading> Server<K> {
+    /// Registers a tool. The schema of its arguments is derived from the handler's `Call<T>`.
+    ///
+    /// To set its title, annotations and icons, [`add_item`](Self::add_item) a
+    /// [`ServerItem::tool`](super::ServerItem::tool).
+    #[must_use]
+    pub fn tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described>,
+        H: Handler<K, ForTool, M>,
+    {
+        self.add_item(ServerItem::tool(name, description, handler))
+    }
+
+    /// Registers a tool whose handler returns [`Structured<T>`](super::Structured), or a `Result`
+    /// of it. The schema of its results is derived from `T`, that of its arguments from the
+    /// handler's `Call<T>`.
+    #[must_use]
+    pub fn structured_tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described, Out: DescribedOutput>,
+        H: Handler<K, ForTool, M>,
+    {
+        self.add_item(ServerItem::structured_tool(name, description, handler))
+    }
+
+    /// Registers a prompt. Its arguments are derived from the handler's `Call<T>`: the fields of
+    /// `T`, which are strings.
+    #[must_use]
+    pub fn prompt<M, H>(self, name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described>,
+        H: Handler<K, ForPrompt, M>,
+    {
+        self.add_item(ServerItem::prompt(name, description, handler))
+    }
+}
+
+impl Server<ThreadSafe> {
+    /// Registers a tool whose function is long-running or blocks: [`tool`](Self::tool) with a
+    /// [`blocking`](super::blocking()) handler.
+    #[must_use]
+    pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
+    where
+        M: HandlerInput<In: Described>,
+        Blocking<F>: Handler<ThreadSafe, ForTool, M>,
+    {
+        self.tool(name, description, blocking(function))
+    }
+}
+
+impl<K: Threading> ServerItem<Tool, K> {
+    /// Creates a tool. The schema of its arguments is derived from the handler's `Call<T>`.
+    pub fn tool<M, H>(name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described>,
+        H: Handler<K, ForTool, M>,
+    {
+        let definition = Tool::new(name, <M::In as Described>::schema()).description(description);
+        Self::new(definition, handler)
+    }
+
+    /// Like [`tool`](Self::tool), for a handler that returns
+    /// [`Structured<T>`](super::Structured), or a `Result` of it: the output schema of the tool is
+    /// derived from `T`.
+    pub fn structured_tool<M, H>(name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described, Out: DescribedOutput>,
+        H: Handler<K, ForTool, M>,
+    {
+        let schema = <M::Out as DescribedOutput>::schema();
+        Self::tool(name, description, handler).define(|tool| tool.output_schema(schema))
+    }
+}
+
+impl<K: Threading> ServerItem<Prompt, K> {
+    /// Creates a prompt. Its arguments are derived from the handler's `Call<T>`: the fields of `T`,
+    /// with their descriptions, and required unless they are optional. Clients send strings only.
+    // MCP 2026-07-28 schema.json#Prompt [PRMT-001]
+    pub fn prompt<M, H>(name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described>,
+        H: Handler<K, ForPrompt, M>,
+    {
+        let mut definition = Prompt::new(name).description(description);
+        let arguments = prompt_arguments(&<M::In as Described>::schema());
+        definition.arguments = (!arguments.is_empty()).then_some(arguments);
+        Self::new(definition, handler)
+    }
+}
+
+impl Elicit {
+    /// Asks the user to fill in a form with the fields of `T`, a flat struct of strings, numbers,
+    /// booleans and plain enums. For any other type,
+    /// [`InputRequiredBuilder::into_result`] makes the request fail.
+    #[must_use]
+    pub fn form<T: schemars::JsonSchema>(message: impl Into<String>) -> InputRequest {
+        let schema = of_form::<T>();
+        let text = schema.as_raw();
+        let is_struct = text.get("type").is_some_and(|kind| kind.as_str() == "\"object\"");
+        let form = is_struct.then(|| schema.decode().ok()).flatten();
+        // A type that is no struct counts as a field that forms cannot have.
+        let form = form.unwrap_or_else(|| {
+            ElicitSchema::new().field(T::schema_name(), PrimitiveSchema::Unknown(schema))
+        });
+        Self::form_with(message, form)
     }
 }
 

@@ -10,20 +10,12 @@ use mcp_sansio::peer::Request;
 use mcp_sansio::seal::{Binding, Seal};
 use mcp_sansio::{Era, Instant};
 
+use super::dispatch::StateSeal;
 use super::reply::Outcome;
 use super::server::Server;
 use super::threading::Threading;
 
-/// The key and settings for sealing states, if it is on.
-#[derive(Clone, Default)]
-pub(super) struct Sealing {
-    with: Option<SealSettings>,
-    /// Whether the application has turned sealing off.
-    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a byte stream seals on demand"))]
-    is_off: bool,
-}
-
-#[derive(Clone)]
+/// The key and settings for sealing states.
 struct SealSettings {
     seal: Seal,
     /// How long a sealed state is valid, in seconds.
@@ -33,11 +25,9 @@ struct SealSettings {
 }
 
 /// The default lifetime of a sealed state. An hour, for a user who needs time to look something up.
-#[cfg(feature = "http")]
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// Separates the key for states from other keys derived from the server's secret.
-#[cfg(feature = "http")]
 const LABEL: &[u8] = b"mcp-sansio request state key";
 
 impl<K: Threading> Server<K> {
@@ -67,8 +57,7 @@ impl<K: Threading> Server<K> {
         unix_time: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Self {
         let (lifetime, unix_time) = (lifetime.as_secs(), Some(Arc::new(unix_time) as _));
-        let with = Some(SealSettings { seal, lifetime, unix_time });
-        self.functions().sealing = Sealing { with, is_off: false };
+        self.functions().sealing = Some(Arc::new(SealSettings { seal, lifetime, unix_time }));
         self
     }
 
@@ -77,63 +66,67 @@ impl<K: Threading> Server<K> {
     // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006]
     #[must_use]
     pub fn unsealed_states(mut self) -> Self {
-        self.functions().sealing = Sealing { with: None, is_off: true };
+        self.functions().sealing = Some(Arc::new(Unsealed));
         self
     }
 }
 
-impl Sealing {
-    /// Returns the default sealing of a server on HTTP, where any client may forge a state, with a
-    /// key derived from the server's `secret`. `None` if the application has configured sealing.
-    // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006] [MRTR-007]
-    #[cfg(feature = "http")]
-    pub(super) fn or_default(&self, secret: &[u8; 32]) -> Option<Self> {
-        if self.with.is_some() || self.is_off {
-            return None;
-        }
-        let seal = Seal::derived(secret, LABEL);
-        let with = Some(SealSettings { seal, lifetime: LIFETIME.as_secs(), unix_time: None });
-        Some(Self { with, is_off: false })
+/// Returns the default sealing of a server on HTTP, where any client may forge a state, with a key
+/// derived from the server's `secret`.
+// MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006] [MRTR-007]
+pub(super) fn derived_from(secret: &[u8; 32]) -> Arc<dyn StateSeal> {
+    let seal = Seal::derived(secret, LABEL);
+    Arc::new(SealSettings { seal, lifetime: LIFETIME.as_secs(), unix_time: None })
+}
+
+impl StateSeal for SealSettings {
+    fn binds_parameters(&self) -> bool {
+        true
     }
 
-    /// Whether the parameters of a request are needed when it is answered.
-    pub(super) const fn is_on(&self) -> bool {
-        self.with.is_some()
-    }
-
-    /// Opens the state of a request.
-    pub(super) fn open(
-        &self,
-        request: &mut Request<'_>,
-        now: Instant,
-    ) -> Result<(), ErrorObject<'static>> {
-        let Some(with) = &self.with else { return Ok(()) };
+    fn open(&self, request: &mut Request<'_>, now: Instant) -> Result<(), ErrorObject<'static>> {
         // A legacy session stores the state on the server.
         let Some(sealed) = request.inputs.state() else { return Ok(()) };
         if request.revision.era() == Era::Legacy {
             return Ok(());
         }
-        let opened = with.seal.open(sealed, &binding(request), with.seconds(now));
+        let opened = self.seal.open(sealed, &binding(request), self.seconds(now));
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006]
         let state = opened.map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
         request.inputs.set_state(Some(state));
         Ok(())
     }
 
-    /// Seals the state of an answer.
-    pub(super) fn close(&self, request: &Request<'_>, outcome: Outcome, now: Instant) -> Outcome {
-        let Some(with) = &self.with else { return outcome };
+    fn close(&self, request: &Request<'_>, outcome: Outcome, now: Instant) -> Outcome {
         let Outcome::InputRequired(mut required) = outcome else { return outcome };
         if request.revision.era() == Era::Modern
             && let Some(state) = &required.request_state
         {
-            let expires = with.seconds(now).saturating_add(with.lifetime);
-            match with.seal.close(state, &binding(request), expires) {
+            let expires = self.seconds(now).saturating_add(self.lifetime);
+            match self.seal.close(state, &binding(request), expires) {
                 Ok(sealed) => required.request_state = Some(sealed),
                 Err(error) => return Outcome::Error(ErrorObject::internal(error.to_string())),
             }
         }
         Outcome::InputRequired(required)
+    }
+}
+
+/// Leaves states as they are, where they would be sealed by default.
+#[derive(Debug)]
+struct Unsealed;
+
+impl StateSeal for Unsealed {
+    fn binds_parameters(&self) -> bool {
+        false
+    }
+
+    fn open(&self, _: &mut Request<'_>, _: Instant) -> Result<(), ErrorObject<'static>> {
+        Ok(())
+    }
+
+    fn close(&self, _: &Request<'_>, outcome: Outcome, _: Instant) -> Outcome {
+        outcome
     }
 }
 
@@ -152,8 +145,8 @@ fn binding<'a>(request: &'a Request<'_>) -> Binding<'a> {
     Binding::new(request.method.as_str(), &request.params).principal(principal)
 }
 
-impl fmt::Debug for Sealing {
+impl fmt::Debug for SealSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sealing").field("on", &self.is_on()).finish_non_exhaustive()
+        f.debug_struct("SealSettings").field("lifetime", &self.lifetime).finish_non_exhaustive()
     }
 }

@@ -14,24 +14,20 @@ use mcp_sansio::protocol::{
     ServerCapabilities, Tool,
 };
 
-use super::Sealing;
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
 use super::completions::ArgumentCompletions;
 use super::connection_options::connection_options;
 use super::connections::Join;
 use super::context::CommandSender;
+use super::dispatch::StateSeal;
 use super::function::Handler;
-#[cfg(feature = "schemars")]
-use super::function::HandlerInput;
 use super::into_endpoint::IntoEndpoint;
 #[cfg(feature = "http")]
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::panics::PanicGuard;
 use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
-#[cfg(feature = "schemars")]
-use super::schema::{Described, DescribedOutput};
 use super::server_binding::remove_sessions;
 use super::server_endpoint::ServerEndpoint;
 use super::server_item::{ItemDefinition, ItemDetails, ServerItem};
@@ -104,7 +100,7 @@ pub(super) struct Handlers<K: Threading> {
     pub(super) extensions: Option<Arc<super::extension::ExtensionTable>>,
     /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<Spawner>,
-    pub(super) sealing: Sealing,
+    pub(super) sealing: Option<Arc<dyn StateSeal>>,
     #[cfg(feature = "protection")]
     pub(super) protection: Option<super::protection::Protection<K>>,
     #[cfg(feature = "server-card")]
@@ -182,18 +178,6 @@ impl Server {
         self.functions().spawner = Some(Arc::new(spawn));
         self
     }
-
-    /// Registers a tool whose function is long-running or blocks: [`tool`](Self::tool) with a
-    /// [`blocking`](super::blocking()) handler.
-    #[cfg(feature = "schemars")]
-    #[must_use]
-    pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
-    where
-        M: HandlerInput<In: Described>,
-        super::blocking::Blocking<F>: Handler<ThreadSafe, ForTool, M>,
-    {
-        self.tool(name, description, super::blocking(function))
-    }
 }
 
 impl Server<Local> {
@@ -220,7 +204,7 @@ impl<K: Threading> Server<K> {
                 states: None,
                 extensions: None,
                 spawner: None,
-                sealing: Sealing::default(),
+                sealing: None,
                 #[cfg(feature = "protection")]
                 protection: None,
                 #[cfg(feature = "server-card")]
@@ -236,33 +220,6 @@ impl<K: Threading> Server<K> {
         }
     }
 
-    /// Registers a tool. The schema of its arguments is derived from the handler's `Call<T>`.
-    ///
-    /// To set its title, annotations and icons, [`add_item`](Self::add_item) a
-    /// [`ServerItem::tool`](super::ServerItem::tool).
-    #[cfg(feature = "schemars")]
-    #[must_use]
-    pub fn tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
-    where
-        M: HandlerInput<In: Described>,
-        H: Handler<K, ForTool, M>,
-    {
-        self.add_item(ServerItem::tool(name, description, handler))
-    }
-
-    /// Registers a tool whose handler returns [`Structured<T>`](super::Structured), or a `Result`
-    /// of it. The schema of its results is derived from `T`, that of its arguments from the
-    /// handler's `Call<T>`.
-    #[cfg(feature = "schemars")]
-    #[must_use]
-    pub fn structured_tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
-    where
-        M: HandlerInput<In: Described, Out: DescribedOutput>,
-        H: Handler<K, ForTool, M>,
-    {
-        self.add_item(ServerItem::structured_tool(name, description, handler))
-    }
-
     /// Registers a tool from a complete [`Tool`] definition.
     ///
     /// With an output schema, a handler returns a structured result or a tool error. If it returns
@@ -271,18 +228,6 @@ impl<K: Threading> Server<K> {
     #[must_use]
     pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, ForTool, M>) -> Self {
         self.add_item(ServerItem::new(tool, handler))
-    }
-
-    /// Registers a prompt. Its arguments are derived from the handler's `Call<T>`: the fields of
-    /// `T`, which are strings.
-    #[cfg(feature = "schemars")]
-    #[must_use]
-    pub fn prompt<M, H>(self, name: &str, description: &str, handler: H) -> Self
-    where
-        M: HandlerInput<In: Described>,
-        H: Handler<K, ForPrompt, M>,
-    {
-        self.add_item(ServerItem::prompt(name, description, handler))
     }
 
     /// Registers a prompt from a complete [`Prompt`] definition. Its handler takes `Call<T>`, where

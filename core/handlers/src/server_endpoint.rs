@@ -196,7 +196,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         let handle = request.handle;
         // The machine has already handled a request that was cancelled meanwhile, or an answer that
         // could not be serialized.
-        let _answered = match self.handlers.sealing.close(request, outcome, now) {
+        let _answered = match self.handlers.seal_state(request, outcome, now) {
             Outcome::Result(body) => {
                 let respond = ServerCommand::Respond { request: handle, result: &body };
                 self.machine.apply(respond, now).map(drop)
@@ -385,7 +385,7 @@ impl<K: Threading> ServerEndpoint<K> {
 
     fn handle_event(&mut self, event: Event<'_>, now: Instant) {
         let Some(mut request) = self.dispatch(event, now) else { return };
-        match self.handlers.sealing.open(&mut request, now) {
+        match self.handlers.open_state(&mut request, now) {
             Ok(()) => self.call(request, now),
             Err(error) => self.answer(&request, Outcome::Error(error), now),
         }
@@ -426,8 +426,11 @@ impl<K: Threading> ServerEndpoint<K> {
             Step::Pending(task) => {
                 let detached = self.task_of(request.handle).map(|place| place | DETACHED);
                 let place = detached.unwrap_or_else(|| request.handle.slot());
-                let kept =
-                    into_owned_request(request, self.tasks.is_some(), &self.handlers.sealing);
+                let kept = into_owned_request(
+                    request,
+                    self.tasks.is_some(),
+                    self.handlers.sealing.as_deref(),
+                );
                 if let Some((kept, outcome)) = self.running.start(place, task, kept) {
                     self.finish(&kept, outcome.unwrap_or_else(Outcome::from), now);
                 }

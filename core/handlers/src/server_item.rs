@@ -13,11 +13,7 @@ use serde_json::Value;
 use super::catalog_edit::StateCheck;
 use super::completions::{ArgumentCompletions, CompletionEntry};
 use super::function::Handler;
-#[cfg(feature = "schemars")]
-use super::function::HandlerInput;
 use super::reply::{ForCompletion, ForPrompt, ForResource, ForTool};
-#[cfg(feature = "schemars")]
-use super::schema::{Described, DescribedOutput};
 use super::server::Server;
 use super::state::StateTypes;
 use super::threading::{ThreadSafe, Threading};
@@ -28,8 +24,7 @@ use super::threading::{ThreadSafe, Threading};
 /// `D` is the definition that clients see: [`Tool`], [`Prompt`], [`Resource`] or
 /// [`ResourceTemplate`]. Its schemas and arguments are derived from the handler's types.
 ///
-#[cfg_attr(feature = "schemars", doc = "```")]
-#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// ```
 /// use mcp_sansio_handlers::{Call, Server, ServerItem};
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -153,8 +148,7 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     /// Shows the item only to callers for which `is_visible` returns true, in addition to scopes and
     /// principals that are required: see [`Audience::condition`]. For others it does not exist.
     ///
-    #[cfg_attr(feature = "schemars", doc = "```")]
-    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// ```
     /// use std::collections::HashSet;
     /// use std::sync::{Arc, RwLock};
     ///
@@ -187,8 +181,7 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     /// Names are unique among all items of a server, so items of different sessions have different
     /// ones. In a cluster, an item belongs to one node, as every edit of a catalog does.
     ///
-    #[cfg_attr(feature = "schemars", doc = "```")]
-    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// ```
     /// use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server, ServerItem};
     ///
     /// fn open(call: Call<NoArguments>) -> Result<&'static str, HandlerError> {
@@ -223,30 +216,6 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
 }
 
 impl<K: Threading> ServerItem<Tool, K> {
-    /// Creates a tool. The schema of its arguments is derived from the handler's `Call<T>`.
-    #[cfg(feature = "schemars")]
-    pub fn tool<M, H>(name: &str, description: &str, handler: H) -> Self
-    where
-        M: HandlerInput<In: Described>,
-        H: Handler<K, ForTool, M>,
-    {
-        let definition = Tool::new(name, <M::In as Described>::schema()).description(description);
-        Self::new(definition, handler)
-    }
-
-    /// Like [`tool`](Self::tool), for a handler that returns
-    /// [`Structured<T>`](super::Structured), or a `Result` of it: the output schema of the tool is
-    /// derived from `T`.
-    #[cfg(feature = "schemars")]
-    pub fn structured_tool<M, H>(name: &str, description: &str, handler: H) -> Self
-    where
-        M: HandlerInput<In: Described, Out: DescribedOutput>,
-        H: Handler<K, ForTool, M>,
-    {
-        let schema = <M::Out as DescribedOutput>::schema();
-        Self::tool(name, description, handler).define(|tool| tool.output_schema(schema))
-    }
-
     /// Sets the name to display.
     pub fn title(self, title: impl Into<String>) -> Self {
         self.define(|tool| tool.title(title))
@@ -286,8 +255,7 @@ impl<K: Threading> ServerItem<Tool, K> {
     /// another type, or a name that is invalid or taken, is an error where the server
     /// [starts on HTTP](super::endpoint::HttpServerError).
     ///
-    #[cfg_attr(feature = "schemars", doc = "```")]
-    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// ```
     /// use mcp_sansio_handlers::{Call, Server, ServerItem};
     ///
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -318,21 +286,6 @@ impl<K: Threading> ServerItem<Tool, K> {
 }
 
 impl<K: Threading> ServerItem<Prompt, K> {
-    /// Creates a prompt. Its arguments are derived from the handler's `Call<T>`: the fields of `T`,
-    /// with their descriptions, and required unless they are optional. Clients send strings only.
-    // MCP 2026-07-28 schema.json#Prompt [PRMT-001]
-    #[cfg(feature = "schemars")]
-    pub fn prompt<M, H>(name: &str, description: &str, handler: H) -> Self
-    where
-        M: HandlerInput<In: Described>,
-        H: Handler<K, ForPrompt, M>,
-    {
-        let mut definition = Prompt::new(name).description(description);
-        let arguments = super::schema::prompt_arguments(&<M::In as Described>::schema());
-        definition.arguments = (!arguments.is_empty()).then_some(arguments);
-        Self::new(definition, handler)
-    }
-
     /// Sets the name to display.
     pub fn title(self, title: impl Into<String>) -> Self {
         self.define(|prompt| prompt.title(title))
@@ -353,8 +306,7 @@ impl<K: Threading> ServerItem<Prompt, K> {
     /// A connection offers completions if the server had a completion handler, or an item with one,
     /// when the connection opened.
     ///
-    #[cfg_attr(feature = "schemars", doc = "```")]
-    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// ```
     /// use mcp_sansio::protocol::CompleteParams;
     /// use mcp_sansio_handlers::{Call, Server, ServerItem};
     ///

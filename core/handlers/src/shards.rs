@@ -17,6 +17,7 @@ use super::http_server::{HttpServer, HttpServerError};
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::middleware::ServerLayers as _;
+use super::sealing;
 use super::server::Server;
 use super::server_endpoint::ServerEndpoint;
 use super::task::TaskCounts;
@@ -91,8 +92,8 @@ impl<K: Threading> HttpServer<K> {
         let commands = Self::mailbox(server, options);
         let mut server = server.clone();
         server.join(&commands);
-        if let Some(sealing) = server.handlers.sealing.or_default(secret) {
-            server.functions().sealing = sealing;
+        if server.handlers.sealing.is_none() {
+            server.functions().sealing = Some(sealing::derived_from(secret));
         }
         Ok((server, commands))
     }

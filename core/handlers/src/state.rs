@@ -26,8 +26,7 @@ use super::threading::{Local, ThreadSafe, Threading};
 /// share. A handler takes up to three states, and a server whose handler takes a state that is not
 /// registered has no [`endpoint`](super::Server::endpoint).
 ///
-#[cfg_attr(feature = "schemars", doc = "```")]
-#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// ```
 /// use std::collections::BTreeMap;
 ///
 /// use mcp_sansio_handlers::{Call, Server, State};
@@ -311,8 +310,7 @@ impl Server {
     /// Registers a value that handlers of this server share: those that take a
     /// [`State<S>`](super::State). It replaces an earlier value of the same type.
     ///
-    #[cfg_attr(feature = "schemars", doc = "```")]
-    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
     ///
     /// use mcp_sansio_handlers::{Call, NoArguments, Server, State};

@@ -334,8 +334,7 @@ impl<K: Threading> Server<K> {
     /// lists learn of a middleware that begins to decide differently only from
     /// [`ServerHandle::edit_catalog`](crate::ServerHandle::edit_catalog), or when the list expires.
     ///
-    #[cfg_attr(feature = "schemars", doc = "```")]
-    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// ```
     /// use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest};
     /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
     ///

@@ -4,8 +4,7 @@
 //! result. It may change the request, answer without calling `next`, wait before it, call it again,
 //! limit its time by dropping it, and look at its result or change it:
 //!
-#![cfg_attr(feature = "schemars", doc = "```")]
-#![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+//! ```
 //! use core::time::Duration;
 //! use mcp_sansio::protocol::Method;
 //! use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, RateLimit, ServerRequest};
@@ -58,8 +57,7 @@
 //! of the `all_` methods page by page, `Client::call` and `Client::call_other`. Its functions take a
 //! `ClientRequest` and a `Next<Calls>`:
 //!
-#![cfg_attr(all(feature = "client", feature = "schemars"), doc = "```")]
-#![cfg_attr(not(all(feature = "client", feature = "schemars")), doc = "```ignore")]
+//! ```
 //! use mcp_sansio_handlers::middleware::{Calls, ClientRequest, MiddlewareResult, Next};
 //! use mcp_sansio_handlers::{ClientError, Host};
 //! # use mcp_sansio_handlers::{Call, NoArguments, Server};

@@ -1,11 +1,8 @@
 use alloc::boxed::Box;
 
-#[cfg(feature = "tasks")]
 use mcp_sansio::catalog::{CatalogError, ItemKind};
-#[cfg(feature = "tasks")]
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
-#[cfg(feature = "tasks")]
 use mcp_sansio::protocol::{
     CapabilitySettings, ServerTasksCapability, TASKS_EXTENSION, TaskSupport, ToolExecution,
 };
@@ -17,13 +14,10 @@ use crate::server::Server;
 use crate::server_binding::ServerBinding;
 use crate::threading::Threading;
 
-#[cfg(feature = "tasks")]
 use super::settings::TaskSettings;
-#[cfg(feature = "tasks")]
 use super::table::TaskTable;
 use super::tasks::Tasks;
 
-#[cfg(feature = "tasks")]
 impl<K: Threading> Server<K> {
     /// Lets tool calls continue as tasks. The extension `io.modelcontextprotocol/tasks` is
     /// declared; clients of 2026-07-28 that support it get a task if the handler decides so.
@@ -115,7 +109,6 @@ impl<K: Threading> Server<K> {
 /// Creates task tables with the settings of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskFactory {
-    #[cfg(feature = "tasks")]
     settings: TaskSettings,
     pub(crate) on_stream: OpenTasks<StreamServer>,
     #[cfg(feature = "http")]
@@ -125,7 +118,6 @@ pub(crate) struct TaskFactory {
 /// Creates a task table for a machine of type `M`.
 pub(crate) type OpenTasks<M> = fn(&TaskFactory, Limits) -> Box<dyn Tasks<M>>;
 
-#[cfg(feature = "tasks")]
 fn open_table<M: ServerBinding>(factory: &TaskFactory, limits: Limits) -> Box<dyn Tasks<M>> {
     Box::new(TaskTable::new(factory.settings.clone(), limits))
 }

@@ -4,39 +4,30 @@
 //! One table holds both. They differ in which side requests the task, how its input requests reach
 //! the client, and how the client gets the result.
 
-#[cfg(feature = "tasks")]
 mod client_requested;
 mod counts;
-#[cfg(all(feature = "http", feature = "tasks"))]
+#[cfg(feature = "http")]
 mod ends;
-#[cfg(feature = "tasks")]
 mod entry;
 mod factory;
-#[cfg(all(feature = "http", feature = "tasks"))]
+#[cfg(feature = "http")]
 mod lookup;
-#[cfg(all(feature = "http", feature = "tasks"))]
+#[cfg(feature = "http")]
 mod lookup_inputs;
-#[cfg(all(feature = "http", feature = "tasks"))]
+#[cfg(feature = "http")]
 mod record;
-#[cfg(feature = "tasks")]
 mod related;
-#[cfg(feature = "tasks")]
 mod requestors;
-#[cfg(feature = "tasks")]
 mod requests;
-#[cfg(feature = "tasks")]
 mod settings;
-#[cfg(all(feature = "http", feature = "tasks"))]
+#[cfg(feature = "http")]
 mod shared;
-#[cfg(feature = "tasks")]
 mod table;
 mod tasks;
-#[cfg(feature = "tasks")]
 mod timestamp;
 
 #[cfg(feature = "http")]
 pub(super) use counts::TaskCounts;
 pub(super) use factory::{OpenTasks, TaskFactory};
-#[cfg(feature = "tasks")]
 pub use settings::{TaskEvent, TaskSettings};
 pub(super) use tasks::{ProgressReport, TaskHandler, TaskStart, Tasks, is_task_request};

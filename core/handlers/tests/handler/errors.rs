@@ -244,7 +244,6 @@ fn a_handler_error_inside_another_error_stays_what_it_is() {
     }
 }
 
-#[cfg(feature = "anyhow")]
 #[test]
 fn anyhow_errors_are_shown_like_other_errors() {
     use anyhow::Context;

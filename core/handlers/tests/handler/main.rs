@@ -74,7 +74,6 @@ mod refused_heads;
 mod respawn;
 mod response_cache;
 mod scheduling;
-#[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;
 mod server;
 mod server_items;

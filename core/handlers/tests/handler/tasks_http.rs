@@ -70,7 +70,6 @@ impl TaskServer {
     }
 
     /// Advances the clock.
-    #[cfg(feature = "seal")]
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
         self.server.handle_timeout(self.now);

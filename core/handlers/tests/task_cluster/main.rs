@@ -14,8 +14,6 @@
 //! --test task_cluster any_schedule -- --nocapture` runs 100,000 others; `.ci/simulation` does it in
 //! an optimized build.
 
-#![cfg(all(feature = "http", feature = "schemars", feature = "tasks"))]
-
 mod client;
 mod cluster;
 mod ends;
