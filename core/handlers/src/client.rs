@@ -92,7 +92,6 @@ pub(super) struct ConnectionState {
     pub(super) layers: Option<Box<ConnectionLayers>>,
     /// The observer of the host, if it has one.
     pub(super) observer: Option<Arc<dyn mcp_sansio::peer::OperationObserver>>,
-    #[cfg(feature = "http")]
     pub(super) is_http: bool,
 }
 
@@ -183,9 +182,8 @@ pub enum ClientError {
     },
     /// The call was not sent: a [header field](ClientCall::header) is not allowed. The caller's
     /// fault.
-    #[cfg(feature = "http")]
     #[error(transparent)]
-    InvalidHeader(#[from] mcp_sansio::http::InvalidHeader),
+    InvalidHeader(#[from] mcp_sansio::peer::InvalidHeader),
     /// The call was not sent: the command queue of the driver is full. See
     /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Retry later.
     #[error("too many commands wait for the driver of the connection")]
@@ -308,7 +306,6 @@ impl Client {
 
     /// Whether the connection is one over HTTP, on which a call can have
     /// [header fields](ClientCall::header).
-    #[cfg(feature = "http")]
     #[must_use]
     pub fn is_http(&self) -> bool {
         self.handle.shared.is_http

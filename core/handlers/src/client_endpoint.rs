@@ -4,12 +4,10 @@ use alloc::vec::Vec;
 use core::task::Context;
 
 use mcp_sansio::framing::FrameError;
-#[cfg(feature = "http")]
-use mcp_sansio::http::HeaderFields;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     self, Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended,
-    Event, Failure, MethodName, StreamMachine, Subject,
+    Event, Failure, HeaderFields, MethodName, StreamMachine, Subject,
 };
 use mcp_sansio::protocol::{Method, Verbatim};
 use mcp_sansio::stream::Endpoint;
@@ -63,8 +61,6 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
 
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     pub(super) fn new(host: &Host<K>, machine: M, is_http: bool) -> (Client, Self) {
-        #[cfg(not(feature = "http"))]
-        let _ = is_http;
         let mailbox = Arc::new(Mailbox::new(MailboxLimits::new(host.options.limits_ref())));
         let shared = Arc::new(ConnectionState {
             mailbox: Arc::clone(&mailbox),
@@ -78,7 +74,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             guard: Mutex::new(PanicGuard::NONE),
             layers: host.layers.as_ref().map(ConnectionLayers::connect),
             observer: host.options.operation_observer_ref().cloned(),
-            #[cfg(feature = "http")]
             is_http,
         });
         let endpoint = Self {
@@ -197,12 +192,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let Some((options, params)) = pending.begin() else {
             return pending.end(Err(ClientError::Failed(Failure::Cancelled)));
         };
-        #[cfg(feature = "http")]
         let fields = pending.fields_to_send(self.shared.follows_tasks);
-        #[cfg(feature = "http")]
         let is_plain = options.meta.is_none() && fields.is_empty();
-        #[cfg(not(feature = "http"))]
-        let is_plain = options.meta.is_none();
         // Metadata and header fields may affect the result and are not part of the key.
         let cached = match method {
             MethodName::Known(method) if self.cache.is_some() && is_plain => Some(method),
@@ -217,7 +208,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let text = RawJson::trusted(&params);
         let verbatim = &Verbatim(&text);
         let call = ClientCommand::Call { method, params: verbatim, options: &options };
-        #[cfg(feature = "http")]
         let call = with_fields(call, &fields);
         let started = self.machine.apply(call, now);
         if let Some(method) = cached
@@ -313,9 +303,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             let (method, params) = (MethodName::Known(Method::TasksCancel), &Verbatim(&params));
             let options = &CallOptions::default();
             let call = ClientCommand::Call { method, params, options };
-            #[cfg(feature = "http")]
             let fields = pending.fields();
-            #[cfg(feature = "http")]
             let call = with_fields(call, &fields);
             // A server without `tasks/cancel` lets the task expire.
             let _sent = self.machine.apply(call, now);
@@ -458,7 +446,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 }
 
 /// Adds header fields to a call.
-#[cfg(feature = "http")]
 fn with_fields<'a>(call: ClientCommand<'a>, fields: &'a HeaderFields) -> ClientCommand<'a> {
     match call {
         ClientCommand::Call { method, params, options } if !fields.is_empty() => {

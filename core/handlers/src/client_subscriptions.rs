@@ -34,12 +34,11 @@ impl Client {
     ///     Ok(client.subscribe_with_headers(filter, fields))
     /// }
     /// ```
-    #[cfg(feature = "http")]
     #[must_use]
     pub fn subscribe_with_headers(
         &self,
         filter: SubscriptionFilter,
-        fields: mcp_sansio::http::HeaderFields,
+        fields: mcp_sansio::peer::HeaderFields,
     ) -> Subscription {
         Subscription::with_fields(self.clone(), filter, fields)
     }
@@ -52,16 +51,11 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         filter: &SubscriptionFilter,
         now: Instant,
     ) -> Result<Applied, CommandError> {
-        #[cfg(feature = "http")]
-        {
-            let fields = &pending.fields();
-            if !fields.is_empty() {
-                let command = ClientCommand::SubscribeWithFields { filter, fields };
-                return self.machine.apply(command, now);
-            }
+        let fields = &pending.fields();
+        if !fields.is_empty() {
+            let command = ClientCommand::SubscribeWithFields { filter, fields };
+            return self.machine.apply(command, now);
         }
-        #[cfg(not(feature = "http"))]
-        let _ = pending;
         self.machine.apply(ClientCommand::Subscribe(filter), now)
     }
 

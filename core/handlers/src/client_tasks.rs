@@ -9,10 +9,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-#[cfg(feature = "http")]
-use mcp_sansio::http::{HeaderFields, InvalidHeader};
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{Failure, Progress};
+use mcp_sansio::peer::{Failure, HeaderFields, InvalidHeader, Progress};
 use mcp_sansio::protocol::{
     CallToolResult, CancelTaskResult, CreateTaskResult, GetTaskResult, ListTasksResult, Method,
     Task, TaskIdParams, TaskStatus, TaskSupport, Tool,
@@ -55,13 +53,7 @@ impl Client {
             let why = ClientError::NoTaskSupport { tool: tool.name.clone() };
             self.not_sent(Method::ToolsCall, why)
         };
-        TaskCall {
-            client: self.clone(),
-            call,
-            ttl: None,
-            #[cfg(feature = "http")]
-            fields: Ok(HeaderFields::new()),
-        }
+        TaskCall { client: self.clone(), call, ttl: None, fields: Ok(HeaderFields::new()) }
     }
 
     /// Returns a handle to a task with a known id, for example from an earlier connection. Sends
@@ -73,7 +65,6 @@ impl Client {
             name: name.into(),
             created: None,
             progress: None,
-            #[cfg(feature = "http")]
             fields: Ok(HeaderFields::new()),
         }
     }
@@ -111,12 +102,10 @@ pub struct TaskCall {
     client: Client,
     call: ClientCall<CreateTaskResult>,
     ttl: Option<Duration>,
-    #[cfg(feature = "http")]
     fields: TaskFields,
 }
 
 /// The header fields of the requests about a task, or why one is not allowed.
-#[cfg(feature = "http")]
 type TaskFields = Result<HeaderFields, InvalidHeader>;
 
 impl TaskCall {
@@ -149,7 +138,6 @@ impl TaskCall {
 
     /// Adds a header field to the HTTP requests of this call and to those about its task: see
     /// [`ClientCall::header`].
-    #[cfg(feature = "http")]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.fields = self.fields.and_then(|fields| fields.field(name, value));
         self.call = self.call.header(name, value);
@@ -163,12 +151,7 @@ impl IntoFuture for TaskCall {
 
     fn into_future(self) -> TaskFuture {
         let call = self.call.run_as_task(self.ttl).into_future();
-        TaskFuture {
-            client: self.client,
-            call,
-            #[cfg(feature = "http")]
-            fields: self.fields,
-        }
+        TaskFuture { client: self.client, call, fields: self.fields }
     }
 }
 
@@ -178,7 +161,6 @@ impl IntoFuture for TaskCall {
 pub struct TaskFuture {
     client: Client,
     call: CallFuture<CreateTaskResult>,
-    #[cfg(feature = "http")]
     fields: TaskFields,
 }
 
@@ -196,7 +178,6 @@ impl Future for TaskFuture {
             name,
             created,
             progress: Some(progress),
-            #[cfg(feature = "http")]
             fields: self.fields.clone(),
         }))
     }
@@ -221,14 +202,12 @@ pub struct ClientTask {
     created: Option<CreateTaskResult>,
     /// The call that receives the task's progress.
     progress: Option<Arc<Pending>>,
-    #[cfg(feature = "http")]
     fields: TaskFields,
 }
 
 impl ClientTask {
     /// Adds a header field to the HTTP requests about the task: see [`ClientCall::header`]. A task
     /// has those of [its call](TaskCall::header) already.
-    #[cfg(feature = "http")]
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.fields = core::mem::replace(&mut self.fields, Ok(HeaderFields::new()))
@@ -237,15 +216,8 @@ impl ClientTask {
     }
 
     /// Adds the header fields to a request about the task.
-    #[cfg(feature = "http")]
     fn with_fields<T>(&self, call: ClientCall<T>) -> ClientCall<T> {
         call.header_fields(self.fields.clone())
-    }
-
-    #[cfg(not(feature = "http"))]
-    #[allow(clippy::unused_self, reason = "the same as with the feature `http`")]
-    fn with_fields<T>(&self, call: ClientCall<T>) -> ClientCall<T> {
-        call
     }
 
     /// Returns the task id: save it to find the task again from another connection.

@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson};
-use mcp_sansio::peer::{ClientMachine, Failure, MethodName, TransportFailure};
+use mcp_sansio::peer::{ClientMachine, Failure, HeaderFields, MethodName, TransportFailure};
 use mcp_sansio::protocol::{
     CreateTaskResult, DetailedTask, EmptyResult, GetTaskResult, InputRequest, InputResponse,
     InputResponses, Method, SerializeAt as _, TASKS_EXTENSION, Task, TaskStatus, UpdateTaskParams,
@@ -85,7 +85,7 @@ impl FollowedTask {
     pub(super) fn from_result(
         client: &Client,
         result: &RawJson<'_>,
-        fields: &TaskFields,
+        fields: &HeaderFields,
     ) -> Option<Self> {
         if result.get("resultType")?.as_str() != r#""task""# {
             return None;
@@ -205,30 +205,16 @@ fn retry_after(failure: &Failure<'_>) -> Option<Duration> {
     }
 }
 
-/// The header fields of the call that has become a task.
-#[cfg(feature = "http")]
-type TaskFields = mcp_sansio::http::HeaderFields;
-#[cfg(not(feature = "http"))]
-type TaskFields = ();
-
 /// Makes the requests about a task, with the header fields of its call.
 #[derive(Clone)]
 struct TaskRequests {
     client: Client,
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP has fields"))]
-    fields: TaskFields,
+    fields: HeaderFields,
 }
 
 impl TaskRequests {
-    #[cfg(feature = "http")]
     fn with_fields<T>(&self, call: ClientCall<T>) -> ClientCall<T> {
         call.header_fields(Ok(self.fields.clone()))
-    }
-
-    #[cfg(not(feature = "http"))]
-    #[allow(clippy::unused_self, reason = "the same as with the feature `http`")]
-    fn with_fields<T>(&self, call: ClientCall<T>) -> ClientCall<T> {
-        call
     }
 }
 
@@ -243,9 +229,7 @@ impl Drop for CancelOnDrop {
     // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]
     fn drop(&mut self) {
         let Some(name) = self.name.take() else { return };
-        let pending = Pending::new();
-        #[cfg(feature = "http")]
-        let pending = pending.with_fields(self.requests.fields.clone());
+        let pending = Pending::new().with_fields(self.requests.fields.clone());
         let pending = Arc::new(pending);
         if pending.write(&AsJson(&TaskName { task_id: &name })).is_ok() {
             let method = MethodName::Known(Method::TasksCancel);
@@ -309,7 +293,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 Err(error) => ErrorObject::internal(error.to_string()),
             },
             Outcome::Error(error) => error,
-            #[cfg(feature = "http")]
             Outcome::Refused(refusal) => refusal.error,
             Outcome::InputRequired(_) => {
                 ErrorObject::internal("a host's handler cannot ask for input")

@@ -103,7 +103,6 @@ pub(crate) fn send_result<T>(
             _ => None,
         },
         Outcome::Error(error) => Some(error),
-        #[cfg(feature = "http")]
         Outcome::Refused(refusal) => Some(refusal.error),
         Outcome::InputRequired(_) => {
             Some(ErrorObject::internal("a host's handler cannot ask for input"))

@@ -12,10 +12,8 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use mcp_sansio::Instant;
-#[cfg(feature = "http")]
-use mcp_sansio::http::HeaderFields;
 use mcp_sansio::jsonrpc::{RawJson, WriteError, WriteJson};
-use mcp_sansio::peer::{CallHandle, CallOptions, Notification, Progress};
+use mcp_sansio::peer::{CallHandle, CallOptions, HeaderFields, Notification, Progress};
 use mcp_sansio::protocol::SubscriptionFilter;
 use mcp_sansio_sync::Mutex;
 
@@ -35,7 +33,6 @@ pub(super) struct Pending {
 struct Inner {
     handle: Option<CallHandle>,
     options: CallOptions<'static>,
-    #[cfg(feature = "http")]
     fields: HeaderFields,
     cache_mode: CacheMode,
     on_progress: Option<OnProgress>,
@@ -85,7 +82,6 @@ impl Pending {
             inner: Mutex::new(Inner {
                 handle: None,
                 options: CallOptions::default(),
-                #[cfg(feature = "http")]
                 fields: HeaderFields::new(),
                 cache_mode: CacheMode::Default,
                 on_progress: None,
@@ -105,7 +101,6 @@ impl Pending {
     }
 
     /// Sets the header fields.
-    #[cfg(feature = "http")]
     pub(super) fn with_fields(mut self, fields: HeaderFields) -> Self {
         self.inner.get_mut().fields = fields;
         self
@@ -147,14 +142,12 @@ impl Pending {
     }
 
     /// Returns the header fields of a subscription, which may be renewed, or of a task.
-    #[cfg(feature = "http")]
     pub(super) fn fields(&self) -> HeaderFields {
         self.inner.lock(|inner| inner.fields.clone())
     }
 
     /// Takes the header fields of the call, or copies them if the requests about its task need them
     /// as well.
-    #[cfg(feature = "http")]
     pub(super) fn fields_to_send(&self, follows_tasks: bool) -> HeaderFields {
         self.inner.lock(|inner| {
             if follows_tasks || inner.options.wants_task() {
@@ -401,7 +394,6 @@ impl Subscription {
         Self::start(client, filter, Arc::new(Pending::new()))
     }
 
-    #[cfg(feature = "http")]
     pub(super) fn with_fields(
         client: Client,
         filter: SubscriptionFilter,

@@ -23,12 +23,12 @@ use super::panics::{PanicGuard, Panicked};
 use super::proof_replies::ProofSlot;
 use super::server::Server;
 use super::threading::{ThreadSafe, Threading};
-use super::token_handler::{TokenHandler, TokenStep};
+use super::token_handler::{TokenHandler, TokenResult, TokenStep};
 
 /// The token requirements of a server on HTTP, and the function that checks tokens.
 pub(super) struct Protection<K: Threading> {
     resource: Arc<ProtectedResource>,
-    function: K::TokenFunction,
+    function: K::Callback<TokenCheck, TokenStep<K>>,
     unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct CheckCount(Arc<()>);
 
 enum State<K: Threading> {
     Asked(TokenCheck),
-    Running(K::TokenTask),
+    Running(K::Future<TokenResult>),
     Over,
 }
 

@@ -7,9 +7,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mcp_sansio::Revision;
-#[cfg(feature = "http")]
-use mcp_sansio::http::HttpRejection;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, JsonError, RawJson};
+use mcp_sansio::peer::HttpRejection;
 use mcp_sansio::protocol::TextResult;
 use mcp_sansio::protocol::{
     BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
@@ -58,7 +57,6 @@ pub enum Outcome {
     /// Input requests to the user or the host.
     InputRequired(InputRequired),
     /// A refusal with its HTTP status.
-    #[cfg(feature = "http")]
     Refused(Box<HttpRejection>),
 }
 
@@ -250,7 +248,6 @@ pub enum HandlerError {
     /// [`InputRequiredBuilder`](super::InputRequiredBuilder).
     InputRequired(InputRequired),
     /// The request is refused, with an HTTP status. Returned by the scope check.
-    #[cfg(feature = "http")]
     Refused(Box<HttpRejection>),
     /// Not an error: the answer was already determined.
     #[doc(hidden)]
@@ -295,7 +292,6 @@ impl HandlerError {
             Self::Internal(_) => Outcome::Error(ErrorObject::internal("internal error")),
             Self::Protocol(error) => Outcome::Error(error),
             Self::InputRequired(required) => Outcome::InputRequired(required),
-            #[cfg(feature = "http")]
             Self::Refused(refusal) => Outcome::Refused(refusal),
             Self::Answered(result) => Outcome::Result(ResultBody::Tool(*result)),
         }
@@ -313,7 +309,6 @@ impl fmt::Debug for HandlerError {
             Self::Failed(message) | Self::Internal(message) => f.write_str(message),
             Self::Protocol(error) => fmt::Display::fmt(error, f),
             Self::InputRequired(_) => f.write_str("input required"),
-            #[cfg(feature = "http")]
             Self::Refused(refusal) => fmt::Display::fmt(&refusal.error, f),
             Self::Answered(_) => f.write_str("answered"),
         }

@@ -12,9 +12,9 @@ use core::future::Future;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, Lists};
-#[cfg(feature = "http")]
-use mcp_sansio::http::HttpRejection;
-use mcp_sansio::peer::{self, CommandError, Request, RequestHandle, ServerMachine, ServerSession};
+use mcp_sansio::peer::{
+    self, CommandError, HttpRejection, Request, RequestHandle, ServerMachine, ServerSession,
+};
 use mcp_sansio::{Instant, SessionKey};
 
 use super::catalog_edit::ItemHandlers;
@@ -70,7 +70,6 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     ) -> Result<(), CommandError>;
 
     /// Answers a request with a refusal.
-    #[cfg(feature = "http")]
     fn refuse(
         &mut self,
         request: RequestHandle,

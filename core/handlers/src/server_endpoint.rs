@@ -206,7 +206,6 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 self.machine.apply(reject, now).map(drop)
             }
             Outcome::InputRequired(questions) => self.machine.ask(&questions, request, now),
-            #[cfg(feature = "http")]
             Outcome::Refused(refusal) => self.machine.refuse(handle, *refusal, now),
         };
     }

@@ -4,18 +4,11 @@ use alloc::sync::Arc;
 use core::future::Future;
 use core::pin::Pin;
 
-#[cfg(feature = "protection")]
-use mcp_sansio_oauth::protected_resource::TokenCheck;
-
-#[cfg(feature = "auth")]
-use super::authorization::ActionOutput;
 use super::completions::{ArgumentCompletions, CompletionEntry};
 use super::context::RequestParts;
 use super::middleware::{Layers, Next, ServerLayers, ServerRequest};
 use super::reply::Outcome;
 use super::state::StateMap;
-#[cfg(feature = "protection")]
-use super::token_handler::{TokenResult, TokenStep};
 
 /// Whether the handlers of a server or a host may move between threads, or stay on one:
 /// [`ThreadSafe`] or [`Local`].
@@ -32,18 +25,12 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type States: Clone;
     /// The completions of an item's arguments.
     type Completions: Clone + core::ops::Deref<Target: ArgumentCompletions<Self>>;
-    /// The future of a pending token check.
-    #[cfg(feature = "protection")]
-    type TokenTask: Future<Output = TokenResult> + Unpin;
-    /// A stored token handler.
-    #[cfg(feature = "protection")]
-    type TokenFunction: Clone + Unpin + core::ops::Deref<Target: Fn(TokenCheck) -> TokenStep<Self>>;
-    /// The future of an answer to an [`Authorization`](super::Authorization).
-    #[cfg(feature = "auth")]
-    type ActionFuture: Future<Output = ActionOutput> + Unpin;
-    /// A stored function of an authorization.
-    #[cfg(feature = "auth")]
-    type ActionFunction<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::ActionFuture>;
+    /// The future of another function of the application.
+    type Future<T: 'static>: Future<Output = T> + Unpin;
+    /// Another stored function of the application.
+    type Callback<In: 'static, Out: 'static>: Clone
+        + Unpin
+        + core::ops::Deref<Target: Fn(In) -> Out>;
 
     /// Converts a thread-safe handler into this kind.
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function;
@@ -51,11 +38,10 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     /// Erases the type of a middleware list.
     fn layers(list: Layers<Self>) -> Self::Layers;
 
-    /// Converts the future of a store, which is thread-safe.
-    #[cfg(feature = "auth")]
-    fn from_store_future(
-        answer: Pin<Box<dyn Future<Output = ActionOutput> + Send>>,
-    ) -> Self::ActionFuture;
+    /// Converts a future that may move between threads.
+    fn from_send_future<T: 'static>(
+        future: Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> Self::Future<T>;
 }
 
 /// Handlers that are `Send` and `Sync`, as a multi-threaded runtime requires.
@@ -83,14 +69,8 @@ impl Threading for ThreadSafe {
     type Layers = Arc<dyn ServerLayers<Self> + Send + Sync>;
     type States = Arc<dyn StateMap + Send + Sync>;
     type Completions = Arc<dyn ArgumentCompletions<Self> + Send + Sync>;
-    #[cfg(feature = "protection")]
-    type TokenTask = Pin<Box<dyn Future<Output = TokenResult> + Send>>;
-    #[cfg(feature = "protection")]
-    type TokenFunction = Arc<dyn Fn(TokenCheck) -> TokenStep<Self> + Send + Sync>;
-    #[cfg(feature = "auth")]
-    type ActionFuture = Pin<Box<dyn Future<Output = ActionOutput> + Send>>;
-    #[cfg(feature = "auth")]
-    type ActionFunction<In: 'static> = Arc<dyn Fn(In) -> Self::ActionFuture + Send + Sync>;
+    type Future<T: 'static> = Pin<Box<dyn Future<Output = T> + Send>>;
+    type Callback<In: 'static, Out: 'static> = Arc<dyn Fn(In) -> Out + Send + Sync>;
 
     fn from_thread_safe(function: Self::Function) -> Self::Function {
         function
@@ -100,11 +80,10 @@ impl Threading for ThreadSafe {
         Arc::new(list)
     }
 
-    #[cfg(feature = "auth")]
-    fn from_store_future(
-        answer: Pin<Box<dyn Future<Output = ActionOutput> + Send>>,
-    ) -> Self::ActionFuture {
-        answer
+    fn from_send_future<T: 'static>(
+        future: Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> Self::Future<T> {
+        future
     }
 }
 
@@ -115,14 +94,8 @@ impl Threading for Local {
     type Layers = Rc<dyn ServerLayers<Self>>;
     type States = Rc<dyn StateMap>;
     type Completions = Rc<dyn ArgumentCompletions<Self>>;
-    #[cfg(feature = "protection")]
-    type TokenTask = Pin<Box<dyn Future<Output = TokenResult>>>;
-    #[cfg(feature = "protection")]
-    type TokenFunction = Rc<dyn Fn(TokenCheck) -> TokenStep<Self>>;
-    #[cfg(feature = "auth")]
-    type ActionFuture = Pin<Box<dyn Future<Output = ActionOutput>>>;
-    #[cfg(feature = "auth")]
-    type ActionFunction<In: 'static> = Rc<dyn Fn(In) -> Self::ActionFuture>;
+    type Future<T: 'static> = Pin<Box<dyn Future<Output = T>>>;
+    type Callback<In: 'static, Out: 'static> = Rc<dyn Fn(In) -> Out>;
 
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function {
         Rc::new(move |received: RequestParts<'_, '_>| match function(received) {
@@ -138,11 +111,10 @@ impl Threading for Local {
         Rc::new(list)
     }
 
-    #[cfg(feature = "auth")]
-    fn from_store_future(
-        answer: Pin<Box<dyn Future<Output = ActionOutput> + Send>>,
-    ) -> Self::ActionFuture {
-        answer
+    fn from_send_future<T: 'static>(
+        future: Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> Self::Future<T> {
+        future
     }
 }
 

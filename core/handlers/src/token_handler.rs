@@ -22,7 +22,7 @@ pub type TokenResult = Result<VerifiedToken, TokenRefusal>;
 )]
 pub trait TokenHandler<K: Threading, M> {
     /// Converts the function into the stored form.
-    fn into_token_function(self) -> K::TokenFunction;
+    fn into_token_function(self) -> K::Callback<TokenCheck, TokenStep<K>>;
 }
 
 /// The state of a token check after its function was called.
@@ -30,7 +30,7 @@ pub enum TokenStep<K: Threading> {
     /// The check is done.
     Ready(TokenResult),
     /// The check is pending and must be polled.
-    Pending(K::TokenTask),
+    Pending(K::Future<TokenResult>),
 }
 
 impl<K: Threading> fmt::Debug for TokenStep<K> {
@@ -46,7 +46,9 @@ impl<F> TokenHandler<ThreadSafe, Plain<TokenCheck>> for F
 where
     F: Fn(TokenCheck) -> TokenResult + Send + Sync + 'static,
 {
-    fn into_token_function(self) -> <ThreadSafe as Threading>::TokenFunction {
+    fn into_token_function(
+        self,
+    ) -> <ThreadSafe as Threading>::Callback<TokenCheck, TokenStep<ThreadSafe>> {
         Arc::new(move |check| TokenStep::Ready(self(check)))
     }
 }
@@ -56,9 +58,11 @@ where
     F: Fn(TokenCheck) -> R + Send + Sync + 'static,
     R: Future<Output = TokenResult> + Send + 'static,
 {
-    fn into_token_function(self) -> <ThreadSafe as Threading>::TokenFunction {
+    fn into_token_function(
+        self,
+    ) -> <ThreadSafe as Threading>::Callback<TokenCheck, TokenStep<ThreadSafe>> {
         Arc::new(move |check| {
-            let task: <ThreadSafe as Threading>::TokenTask = Box::pin(self(check));
+            let task: <ThreadSafe as Threading>::Future<TokenResult> = Box::pin(self(check));
             TokenStep::Pending(task)
         })
     }
@@ -68,7 +72,7 @@ impl<F> TokenHandler<Local, Plain<TokenCheck>> for F
 where
     F: Fn(TokenCheck) -> TokenResult + 'static,
 {
-    fn into_token_function(self) -> <Local as Threading>::TokenFunction {
+    fn into_token_function(self) -> <Local as Threading>::Callback<TokenCheck, TokenStep<Local>> {
         Rc::new(move |check| TokenStep::Ready(self(check)))
     }
 }
@@ -77,11 +81,11 @@ impl<F> TokenHandler<Local, Async<TokenCheck>> for F
 where
     F: AsyncFn(TokenCheck) -> TokenResult + 'static,
 {
-    fn into_token_function(self) -> <Local as Threading>::TokenFunction {
+    fn into_token_function(self) -> <Local as Threading>::Callback<TokenCheck, TokenStep<Local>> {
         let function = Rc::new(self);
         Rc::new(move |check| {
             let function = Rc::clone(&function);
-            let task: <Local as Threading>::TokenTask =
+            let task: <Local as Threading>::Future<TokenResult> =
                 Box::pin(async move { function(check).await });
             TokenStep::Pending(task)
         })

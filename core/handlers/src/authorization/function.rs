@@ -8,7 +8,11 @@ use mcp_sansio_oauth::client::ActionFailure;
 use crate::function::{Async, Plain};
 use crate::threading::{Local, ThreadSafe, Threading};
 
-use super::action::ActionRequest;
+use super::action::{ActionOutput, ActionRequest};
+
+/// A stored function.
+pub(super) type ActionFunction<K, In> =
+    <K as Threading>::Callback<In, <K as Threading>::Future<ActionOutput>>;
 
 /// A function that performs an action for an [`Authorization`](super::Authorization): a closure or
 /// a function, plain or `async`, that takes `In` and returns a `Result` with its answer or an
@@ -21,7 +25,7 @@ use super::action::ActionRequest;
 )]
 pub trait AuthorizationFunction<K: Threading, In: 'static, M> {
     /// Converts the function into the stored form.
-    fn into_action_function(self) -> K::ActionFunction<In>;
+    fn into_action_function(self) -> ActionFunction<K, In>;
 }
 
 impl<F, In> AuthorizationFunction<ThreadSafe, In, Plain<In>> for F
@@ -29,8 +33,8 @@ where
     F: Fn(In) -> Result<In::Answer, ActionFailure> + Send + Sync + 'static,
     In: ActionRequest,
 {
-    fn into_action_function(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
-        Arc::new(move |asked| -> <ThreadSafe as Threading>::ActionFuture {
+    fn into_action_function(self) -> ActionFunction<ThreadSafe, In> {
+        Arc::new(move |asked| -> <ThreadSafe as Threading>::Future<ActionOutput> {
             Box::pin(ready(In::into_output(self(asked))))
         })
     }
@@ -42,8 +46,8 @@ where
     In: ActionRequest,
     R: Future<Output = Result<In::Answer, ActionFailure>> + Send + 'static,
 {
-    fn into_action_function(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
-        Arc::new(move |asked| -> <ThreadSafe as Threading>::ActionFuture {
+    fn into_action_function(self) -> ActionFunction<ThreadSafe, In> {
+        Arc::new(move |asked| -> <ThreadSafe as Threading>::Future<ActionOutput> {
             let answer = self(asked);
             Box::pin(async move { In::into_output(answer.await) })
         })
@@ -55,8 +59,8 @@ where
     F: Fn(In) -> Result<In::Answer, ActionFailure> + 'static,
     In: ActionRequest,
 {
-    fn into_action_function(self) -> <Local as Threading>::ActionFunction<In> {
-        Rc::new(move |asked| -> <Local as Threading>::ActionFuture {
+    fn into_action_function(self) -> ActionFunction<Local, In> {
+        Rc::new(move |asked| -> <Local as Threading>::Future<ActionOutput> {
             Box::pin(ready(In::into_output(self(asked))))
         })
     }
@@ -67,9 +71,9 @@ where
     F: AsyncFn(In) -> Result<In::Answer, ActionFailure> + 'static,
     In: ActionRequest,
 {
-    fn into_action_function(self) -> <Local as Threading>::ActionFunction<In> {
+    fn into_action_function(self) -> ActionFunction<Local, In> {
         let function = Rc::new(self);
-        Rc::new(move |asked| -> <Local as Threading>::ActionFuture {
+        Rc::new(move |asked| -> <Local as Threading>::Future<ActionOutput> {
             let function = Rc::clone(&function);
             Box::pin(async move { In::into_output(function(asked).await) })
         })

@@ -20,7 +20,7 @@ use mcp_sansio_oauth::client::{
 
 use super::threading::{Local, ThreadSafe, Threading};
 
-pub(super) use action::ActionOutput;
+use function::ActionFunction;
 pub use function::AuthorizationFunction;
 pub use lock::CredentialLock;
 pub use memory_store::MemoryStore;
@@ -83,9 +83,9 @@ type Observer = Arc<dyn Fn(&AuthorizationEvent) + Send + Sync>;
 
 /// The functions of the application.
 struct Functions<K: Threading> {
-    authorize: Option<K::ActionFunction<AuthorizationRequest>>,
-    sign: Option<K::ActionFunction<SigningRequest>>,
-    assert: Option<K::ActionFunction<AssertionRequest>>,
+    authorize: Option<ActionFunction<K, AuthorizationRequest>>,
+    sign: Option<ActionFunction<K, SigningRequest>>,
+    assert: Option<ActionFunction<K, AssertionRequest>>,
 }
 
 impl Authorization {

@@ -31,7 +31,7 @@ const CALLS_MAX: u32 = 8;
 pub(super) struct Tasks<K: Threading> {
     functions: Functions<K>,
     store: Arc<dyn store::DynStore>,
-    running: Executor<K::ActionFuture, NoCommand, Key>,
+    running: Executor<K::Future<ActionOutput>, NoCommand, Key>,
     mailbox: Arc<Mailbox<NoCommand>>,
     pending: Slab<PendingAction>,
     /// Queued operations of the store. They run one at a time: a removal that overtakes an earlier
@@ -180,7 +180,7 @@ impl<K: Threading> Tasks<K> {
     fn start(
         &mut self,
         asked: PendingAction,
-        task: Result<K::ActionFuture, Panicked>,
+        task: Result<K::Future<ActionOutput>, Panicked>,
         client: &mut AuthorizationClient,
         now: Instant,
     ) {
@@ -352,7 +352,7 @@ impl<K: Threading> Tasks<K> {
             }
             StoreOperation::Remove(key) => (PendingAction::Write, self.store.remove(key)),
         };
-        self.start(asked, Ok(K::from_store_future(task)), client, now);
+        self.start(asked, Ok(K::from_send_future(task)), client, now);
     }
 
     /// Whether a save or removal is outstanding.

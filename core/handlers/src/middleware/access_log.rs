@@ -133,7 +133,6 @@ impl AccessOutcome {
             }
             Err(HandlerError::Protocol(error)) => Self::Error(error.code),
             Err(HandlerError::InputRequired(_)) => Self::InputRequired,
-            #[cfg(feature = "http")]
             Err(HandlerError::Refused(refusal)) => Self::Error(refusal.error.code),
         }
     }

@@ -3,10 +3,8 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-#[cfg(feature = "http")]
-use mcp_sansio::http::{HeaderFields, InvalidHeader};
 use mcp_sansio::jsonrpc::{AsJson, RawJson, WriteError, to_shared_json};
-use mcp_sansio::peer::{CallOptions, MethodName};
+use mcp_sansio::peer::{CallOptions, HeaderFields, InvalidHeader, MethodName};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Instant, Revision};
 use serde::Serialize;
@@ -25,7 +23,6 @@ pub struct ClientRequest {
     pub(crate) method: MethodName<'static>,
     pub(crate) params: RawJson<'static>,
     pub(crate) options: CallOptions<'static>,
-    #[cfg(feature = "http")]
     pub(crate) fields: HeaderFields,
     pub(crate) cache_mode: CacheMode,
 }
@@ -138,7 +135,6 @@ impl ClientRequest {
     /// # Errors
     ///
     /// The field is not allowed. The caller's fault.
-    #[cfg(feature = "http")]
     pub fn insert_header(&mut self, name: &str, value: &str) -> Result<(), InvalidHeader> {
         self.fields.insert(name, value)
     }

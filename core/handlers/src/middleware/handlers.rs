@@ -175,7 +175,6 @@ fn into_result(outcome: Outcome) -> Result<ResultBody, HandlerError> {
         Outcome::Result(body) => Ok(body),
         Outcome::Error(error) => Err(HandlerError::Protocol(error)),
         Outcome::InputRequired(required) => Err(HandlerError::InputRequired(required)),
-        #[cfg(feature = "http")]
         Outcome::Refused(refusal) => Err(HandlerError::Refused(refusal)),
     }
 }

@@ -1,13 +1,11 @@
-#[cfg(feature = "http")]
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::ToString;
 use core::fmt;
 use core::time::Duration;
 
-#[cfg(feature = "http")]
-use mcp_sansio::http::{HttpRejection, Status};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
+use mcp_sansio::peer::{HttpRejection, Status};
 
 use crate::reply::HandlerError;
 
@@ -42,20 +40,11 @@ impl From<LimitError> for HandlerError {
         let millis = retry_after.as_nanos().div_ceil(1_000_000).min(MILLIS_MAX);
         let data = RawJson::trusted_string(format!(r#"{{"retryAfterMs":{millis}}}"#));
         let seconds = millis.div_ceil(1000).try_into().unwrap_or(u32::MAX);
-        refusal(ErrorObject::invalid_request(message).with_data(data), seconds)
+        let error = ErrorObject::invalid_request(message).with_data(data);
+        let refusal = HttpRejection::new(Status::TOO_MANY_REQUESTS, error).retry_after(seconds);
+        Self::Refused(Box::new(refusal))
     }
 }
 
 /// The largest integer that JSON numbers represent exactly.
 const MILLIS_MAX: u128 = (1 << 53) - 1;
-
-#[cfg(feature = "http")]
-fn refusal(error: ErrorObject<'static>, seconds: u32) -> HandlerError {
-    let refusal = HttpRejection::new(Status::TOO_MANY_REQUESTS, error);
-    HandlerError::Refused(Box::new(refusal.retry_after(seconds)))
-}
-
-#[cfg(not(feature = "http"))]
-fn refusal(error: ErrorObject<'static>, _: u32) -> HandlerError {
-    HandlerError::Protocol(error)
-}

@@ -7,10 +7,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
-#[cfg(feature = "http")]
-use mcp_sansio::http::{HeaderFields, InvalidHeader};
 use mcp_sansio::jsonrpc::{RawJson, WriteJson};
-use mcp_sansio::peer::{CallOptions, MethodName, Progress};
+use mcp_sansio::peer::{CallOptions, HeaderFields, InvalidHeader, MethodName, Progress};
 use mcp_sansio::protocol::LoggingLevel;
 use serde::de::DeserializeOwned;
 
@@ -30,7 +28,6 @@ pub struct ClientCall<T> {
     /// Whether the parameters were serialized.
     written: Result<(), ClientError>,
     options: CallOptions<'static>,
-    #[cfg(feature = "http")]
     fields: HeaderFields,
     cache_mode: CacheMode,
     on_progress: Option<OnProgress>,
@@ -62,7 +59,6 @@ impl<T> ClientCall<T> {
             pending,
             written,
             options: CallOptions::default(),
-            #[cfg(feature = "http")]
             fields: HeaderFields::new(),
             cache_mode: CacheMode::Default,
             on_progress: None,
@@ -111,7 +107,6 @@ impl<T> ClientCall<T> {
     /// The call fails without being sent if the field is not allowed
     /// ([`ClientError::InvalidHeader`]), or if the connection is a byte stream
     /// ([`CommandError::NoHeaderFields`](mcp_sansio::peer::CommandError::NoHeaderFields)).
-    #[cfg(feature = "http")]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         if let Err(invalid) = self.fields.insert(name, value)
             && self.written.is_ok()
@@ -122,7 +117,6 @@ impl<T> ClientCall<T> {
     }
 
     /// Sets all header fields, or the reason why one is not allowed.
-    #[cfg(feature = "http")]
     pub(crate) fn header_fields(mut self, fields: Result<HeaderFields, InvalidHeader>) -> Self {
         match fields {
             Ok(fields) => self.fields = fields,
@@ -161,7 +155,6 @@ impl<T> ClientCall<T> {
             pending: self.pending,
             written: self.written,
             options: self.options,
-            #[cfg(feature = "http")]
             fields: self.fields,
             cache_mode: self.cache_mode,
             on_progress: self.on_progress,
@@ -196,10 +189,7 @@ impl<T> ClientCall<T> {
     pub(crate) fn from_request(request: ClientRequest, on_progress: Option<OnProgress>) -> Self {
         let mut call = Self::new(request.client, request.method, &request.params);
         call.options = request.options;
-        #[cfg(feature = "http")]
-        {
-            call.fields = request.fields;
-        }
+        call.fields = request.fields;
         (call.cache_mode, call.on_progress) = (request.cache_mode, on_progress);
         call
     }
@@ -214,7 +204,6 @@ impl<T> ClientCall<T> {
             method: self.method,
             params,
             options: self.options,
-            #[cfg(feature = "http")]
             fields: self.fields,
             cache_mode: self.cache_mode,
         };
@@ -236,10 +225,7 @@ impl<T> ClientCall<T> {
         pending.inner.lock(|inner| {
             (inner.options, inner.on_progress) = (options, on_progress);
             inner.cache_mode = cache_mode;
-            #[cfg(feature = "http")]
-            {
-                inner.fields = self.fields;
-            }
+            inner.fields = self.fields;
         });
         match written {
             Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
@@ -293,10 +279,7 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
             }))?;
             let result = RawJson::trusted(&text);
             if self.client.shared().follows_tasks {
-                #[cfg(feature = "http")]
                 let fields = &self.pending.fields();
-                #[cfg(not(feature = "http"))]
-                let fields = &();
                 self.followed = FollowedTask::from_result(&self.client, &result, fields);
             }
             let decoded = self.followed.is_none().then(|| self.client.decode(&result));

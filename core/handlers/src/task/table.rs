@@ -143,7 +143,6 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
                 }
             }
             Outcome::Error(error) => Err(error),
-            #[cfg(feature = "http")]
             Outcome::Refused(refusal) => Err(refusal.error),
             Outcome::InputRequired(required) => match self.ask(key, required.into()) {
                 Ok(Some(state)) => Ok(state),

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use bytestring::ByteString;
 
 /// A header field.
+#[allow(unreachable_pub, reason = "exported by the module of HTTP")]
 pub type Field = (Cow<'static, str>, ByteString);
 
 /// Why an application cannot add a header field to the requests of a client: the caller's fault.
@@ -39,7 +40,7 @@ pub enum InvalidHeader {
 /// # Ok::<(), InvalidHeader>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct HeaderFields(Vec<Field>);
+pub struct HeaderFields(pub(crate) Vec<Field>);
 
 /// Fields of HTTP that are determined by the message, the connection or the driver.
 const RESERVED: [&str; 13] = [
@@ -107,20 +108,11 @@ impl HeaderFields {
         self.0.push((Cow::Owned(name), ByteString::from(value.trim())));
         Ok(())
     }
-
-    /// Returns the fields that `others` does not replace.
-    pub(crate) fn without(&self, others: Option<&Self>) -> impl Iterator<Item = Field> {
-        let fields = self.0.iter();
-        fields.filter(move |(name, _)| others.is_none_or(|it| !it.contains(name))).cloned()
-    }
-
-    fn contains(&self, name: &str) -> bool {
-        self.0.iter().any(|(known, _)| known == name)
-    }
 }
 
 /// Returns whether the byte is allowed in a token, such as a header field name (RFC 9110, `tchar`).
 #[must_use]
+#[allow(unreachable_pub, reason = "exported by the module of HTTP")]
 pub const fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(

@@ -1,16 +1,20 @@
 //! The binding of a connection: its capabilities and its failures, as values.
 
 mod failure;
-#[cfg(feature = "http")]
 mod header_fields;
 mod operation_transport;
+mod rejection;
 
 pub use failure::TransportFailure;
 #[cfg(feature = "http")]
 pub(crate) use header_fields::is_allowed;
 #[cfg(feature = "http")]
-pub use header_fields::{Field, HeaderFields, InvalidHeader, is_token_byte};
+pub use header_fields::{Field, is_token_byte};
+pub use header_fields::{HeaderFields, InvalidHeader};
 pub use operation_transport::OperationTransport;
+#[cfg(feature = "http")]
+pub(crate) use rejection::DpopNonce;
+pub use rejection::{HttpRejection, Status};
 
 /// The kind of transport, and the rules that depend on it. The machines query this value only and
 /// know no concrete transport.

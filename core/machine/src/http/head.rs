@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::binding::{DpopNonce, Status};
+
 use super::{RemoteAddress, SessionId};
 
 /// The head of an incoming request, reduced to the fields that the protocol uses. Create it with
@@ -247,36 +249,6 @@ fn split_target(target: &str) -> (&str, &str) {
     local.split_once('?').unwrap_or((local, ""))
 }
 
-/// An HTTP status code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Status(pub u16);
-
-#[allow(missing_docs, reason = "the names are those of the HTTP standard")]
-impl Status {
-    pub const OK: Self = Self(200);
-    pub const ACCEPTED: Self = Self(202);
-    pub const NO_CONTENT: Self = Self(204);
-    pub const BAD_REQUEST: Self = Self(400);
-    pub const UNAUTHORIZED: Self = Self(401);
-    pub const FORBIDDEN: Self = Self(403);
-    pub const NOT_FOUND: Self = Self(404);
-    pub const METHOD_NOT_ALLOWED: Self = Self(405);
-    pub const NOT_ACCEPTABLE: Self = Self(406);
-    pub const REQUEST_TIMEOUT: Self = Self(408);
-    pub const GONE: Self = Self(410);
-    pub const CONTENT_TOO_LARGE: Self = Self(413);
-    pub const UNSUPPORTED_MEDIA_TYPE: Self = Self(415);
-    pub const TOO_MANY_REQUESTS: Self = Self(429);
-    pub const INTERNAL_SERVER_ERROR: Self = Self(500);
-    pub const SERVICE_UNAVAILABLE: Self = Self(503);
-
-    /// Returns whether it is a success status.
-    #[must_use]
-    pub const fn is_success(self) -> bool {
-        self.0 >= 200 && self.0 < 300
-    }
-}
-
 /// The content of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -376,10 +348,6 @@ impl ResponseHead {
 
 /// The number of header fields that a response can have.
 const FIELDS: u8 = 10;
-
-/// The value of `DPoP-Nonce`: what the next proof of the client must contain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DpopNonce(pub(crate) String);
 
 /// A complete response of a server machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

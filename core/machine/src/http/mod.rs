@@ -24,7 +24,9 @@ pub(crate) mod server;
 /// bytes: metadata, tokens, keys. 256 KiB: such documents take a few KiB.
 pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
 
-pub use crate::binding::{Field, HeaderFields, InvalidHeader, is_token_byte};
+pub use crate::binding::{
+    Field, HeaderFields, HttpRejection, InvalidHeader, Status, is_token_byte,
+};
 pub use authority::{Origin, Scheme};
 #[cfg(feature = "client")]
 pub use client::{
@@ -32,10 +34,9 @@ pub use client::{
     LostSession, OutgoingRequest,
 };
 pub use exchange::{ExchangeId, SessionId};
-pub use head::{AuthorizationField, Content, RequestHead, Response, ResponseHead, Status};
+pub use head::{AuthorizationField, Content, RequestHead, Response, ResponseHead};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
-pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
 #[cfg(feature = "server")]
 pub use server::RefusedHead;

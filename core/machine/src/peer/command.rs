@@ -1,7 +1,6 @@
 //! Commands of an application to a machine.
 
 use crate::Principal;
-#[cfg(feature = "http")]
 use crate::binding::HeaderFields;
 use crate::catalog::Changes;
 use crate::jsonrpc::{ErrorObject, WriteJson};
@@ -34,7 +33,6 @@ pub enum ClientCommand<'a> {
     /// They replace fields of the same name. Recordings do not contain them. A byte stream has no
     /// such fields: there the error is [`CommandError::NoHeaderFields`], because a server that does
     /// not receive the name of a tenant would work for another one.
-    #[cfg(feature = "http")]
     CallWithFields {
         /// A method of the protocol or an extension.
         method: MethodName<'a>,
@@ -73,7 +71,6 @@ pub enum ClientCommand<'a> {
     /// [`CallWithFields`](Self::CallWithFields). All requests that open the subscription have them,
     /// also those that open it again. In a legacy session, the stream of the session and the requests
     /// that end the subscription do not have them.
-    #[cfg(feature = "http")]
     SubscribeWithFields {
         /// The notifications to subscribe to.
         filter: &'a SubscriptionFilter,

@@ -71,7 +71,6 @@ pub enum CommandError {
     RefusedByMiddleware(Box<ErrorObject<'static>>),
     /// The call has header fields, and the connection is a byte stream. The caller's fault; the
     /// request was not sent.
-    #[cfg(feature = "http")]
     #[error("a byte stream has no header fields")]
     NoHeaderFields,
 }

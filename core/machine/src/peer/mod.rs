@@ -45,7 +45,7 @@ pub(crate) mod server;
 mod unread;
 
 pub use crate::binding::OperationTransport;
-pub use crate::binding::TransportFailure;
+pub use crate::binding::{HeaderFields, HttpRejection, InvalidHeader, Status, TransportFailure};
 pub use call_context::CallContext;
 #[cfg(feature = "client")]
 pub use client::{Client, ClientOptions, ClientRole, ClientSession};

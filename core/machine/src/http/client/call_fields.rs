@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
 
-use crate::binding::HeaderFields;
+use crate::binding::{Field, HeaderFields};
 use crate::peer::CallHandle;
 
 /// The header fields of single calls, by the slot of their handle. No larger than the table of
@@ -39,5 +39,17 @@ impl CallFields {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl HeaderFields {
+    /// Returns the fields that `others` does not replace.
+    pub(super) fn without(&self, others: Option<&Self>) -> impl Iterator<Item = Field> {
+        let fields = self.0.iter();
+        fields.filter(move |(name, _)| others.is_none_or(|it| !it.contains(name))).cloned()
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
     }
 }

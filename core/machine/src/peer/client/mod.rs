@@ -337,7 +337,6 @@ impl Client {
                 let purpose = Purpose::Application;
                 return self.start(&method, purpose, &params, options, now).map(Applied::Started);
             }
-            #[cfg(feature = "http")]
             ClientCommand::CallWithFields { .. } | ClientCommand::SubscribeWithFields { .. } => {
                 return Err(CommandError::NoHeaderFields);
             }
