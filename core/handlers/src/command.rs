@@ -105,12 +105,10 @@ impl Metered for Command {
         }
     }
 
-    #[cfg(feature = "http")]
     fn is_for_all_shards(&self) -> bool {
         matches!(self, Self::ResourceUpdated { .. } | Self::Log { request: None, .. } | Self::Close)
     }
 
-    #[cfg(feature = "http")]
     fn copy_for_shard(&self) -> Option<Self> {
         match self {
             Self::ResourceUpdated { uri, .. } => {

@@ -40,7 +40,6 @@ impl ElicitationIds {
     }
 
     /// Derives other ids than the other shards of a server, whose requests have the same handles.
-    #[cfg(feature = "http")]
     pub(super) const fn join_shards(&mut self, index: usize) {
         self.0 ^= index as u64;
     }

@@ -13,8 +13,6 @@ use mcp_sansio::{Era, Instant};
 
 #[cfg(feature = "auth")]
 use super::AuthorizationState;
-#[cfg(feature = "auth")]
-use super::authorization::Authorization;
 use super::client::Client;
 use super::client_endpoint::ClientEndpoint;
 use super::connection_options::connection_options;
@@ -57,7 +55,7 @@ pub struct Host<K: Threading = ThreadSafe> {
     pub(super) follows_tasks: bool,
     pub(super) layers: Option<Layers<Calls>>,
     #[cfg(feature = "auth")]
-    authorization: Option<Authorization<K>>,
+    pub(super) authorization: Option<super::Authorization<K>>,
     #[cfg(feature = "recording")]
     pub(super) recorder: Option<super::recorder::Recorder>,
 }
@@ -231,31 +229,6 @@ impl<K: Threading> Host<K> {
     #[must_use]
     pub fn cache(mut self, options: CacheOptions) -> Self {
         self.cache = Some(CacheFactory::new(options));
-        self
-    }
-
-    /// Sets how to get tokens for HTTP servers that require one; without it such a server refuses
-    /// the requests. Has no effect on byte streams: a server that its client starts gets its
-    /// credentials from its environment.
-    // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-001] [AUTHC-003]
-    #[cfg(feature = "auth")]
-    #[must_use]
-    pub fn authorization(mut self, authorization: Authorization<K>) -> Self {
-        self.authorization = Some(authorization);
-        self
-    }
-
-    /// Sets an adapter's default clock and entropy for [`authorization`](Self::authorization), used
-    /// where the application has set none: see [`Authorization::unix_time`] and
-    /// [`Authorization::entropy`].
-    #[cfg(feature = "auth")]
-    #[must_use]
-    pub fn authorization_runtime(
-        mut self,
-        unix_time: impl Fn() -> u64 + Send + Sync + 'static,
-        entropy: impl Fn() -> [u8; 32] + Send + Sync + 'static,
-    ) -> Self {
-        self.authorization = self.authorization.map(|it| it.with_runtime(unix_time, entropy));
         self
     }
 

@@ -37,7 +37,7 @@ use super::server_binding::{RunningHandlers, ServerBinding, remove_sessions};
 use super::server_endpoint::ServerEndpoint;
 use super::server_handle::ServerHandle;
 use super::shards::ShardCatalog;
-use super::task::{OpenTasks, TaskFactory, TaskHandler};
+use super::task::{OpenTasks, TaskFactory, TaskHandler, TaskSharing};
 use super::threading::{ThreadSafe, Threading};
 
 /// A server on HTTP with its handlers. An adapter drives it for all clients.
@@ -465,6 +465,29 @@ impl<K: Threading> Drop for TrackedHandlers<K> {
     }
 }
 
+impl<K: Threading> Server<K> {
+    /// Creates the server on HTTP, for all its clients, for an adapter to drive.
+    ///
+    /// `secret` and `seed` are entropy: see [`http::Server::new`](mcp_sansio::http::Server::new).
+    /// The states that handlers give to
+    /// [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) are sealed with a key
+    /// that is derived from `secret`, unless [`seal`](Self::seal) or
+    /// [`unsealed_states`](Self::unsealed_states) was called.
+    ///
+    /// # Errors
+    ///
+    /// An item of the catalog cannot be served on HTTP; a handler takes a [`State`](super::State)
+    /// that is not registered.
+    pub fn http(
+        &self,
+        options: http::HttpServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+    ) -> Result<HttpServer<K>, HttpServerError> {
+        HttpServer::new(self, options, secret, seed)
+    }
+}
+
 impl ServerBinding for HttpServerMachine {
     type Running<K: Threading> = TrackedHandlers<K>;
 
@@ -534,8 +557,8 @@ impl ServerBinding for HttpServerMachine {
         self.release_connection(request, retry);
     }
 
-    fn sharing(&mut self) -> Option<&mut HttpServerMachine> {
-        self.options().shared_ref().is_some().then_some(self)
+    fn sharing(&mut self) -> Option<&mut dyn TaskSharing> {
+        if self.options().shared_ref().is_some() { Some(self) } else { None }
     }
 
     fn open_tasks(factory: &TaskFactory) -> OpenTasks<Self> {

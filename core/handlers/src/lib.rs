@@ -146,8 +146,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![cfg_attr(
-    not(feature = "client"),
-    allow(dead_code, unused_imports, reason = "only clients use some items")
+    not(all(feature = "client", feature = "http")),
+    allow(dead_code, unused_imports, reason = "only clients or HTTP use some items")
 )]
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]

@@ -2,7 +2,6 @@
 //! connection.
 
 use alloc::collections::VecDeque;
-#[cfg(feature = "http")]
 use alloc::sync::{Arc, Weak};
 use core::task::Waker;
 
@@ -31,12 +30,10 @@ struct Commands<C> {
     open: bool,
     shares: Shares,
     /// The mailboxes of an HTTP server's other shards.
-    #[cfg(feature = "http")]
     peers: Peers<C>,
 }
 
 /// The mailboxes of the other shards, if there are several.
-#[cfg(feature = "http")]
 type Peers<C> = Option<Arc<[Weak<Mailbox<C>>]>>;
 
 /// Why a command was not accepted.
@@ -52,13 +49,7 @@ impl<C: Metered> Mailbox<C> {
     /// Creates an empty mailbox with these limits.
     pub(super) fn new(limits: MailboxLimits) -> Self {
         let shares = Shares::new(limits);
-        let commands = Commands {
-            queue: VecDeque::new(),
-            open: true,
-            shares,
-            #[cfg(feature = "http")]
-            peers: None,
-        };
+        let commands = Commands { queue: VecDeque::new(), open: true, shares, peers: None };
         Self {
             commands: Mutex::new(commands),
             ready: Mutex::new(VecDeque::new()),
@@ -73,7 +64,6 @@ impl<C: Metered> Mailbox<C> {
     /// A command that concerns all shards of a server is queued for each; if one of them cannot
     /// take it, the command is refused, though others may have it.
     pub(super) fn send(&self, command: C) -> Result<(), SendFailure<C>> {
-        #[cfg(feature = "http")]
         if command.is_for_all_shards()
             && let Some(peers) = self.commands.lock(|commands| commands.peers.clone())
         {
@@ -113,7 +103,6 @@ impl<C: Metered> Mailbox<C> {
     }
 
     /// Joins the mailboxes as those of one server's shards.
-    #[cfg(feature = "http")]
     pub(super) fn join(shards: &[Arc<Self>]) {
         for shard in shards {
             let others = shards.iter().filter(|other| !Arc::ptr_eq(other, shard));
@@ -123,7 +112,6 @@ impl<C: Metered> Mailbox<C> {
     }
 
     /// Wakes the drivers of the other shards.
-    #[cfg(feature = "http")]
     pub(super) fn wake_shards(&self) {
         let peers = self.commands.lock(|commands| commands.peers.clone());
         peers.iter().flat_map(|peers| peers.iter()).filter_map(Weak::upgrade).for_each(|peer| {

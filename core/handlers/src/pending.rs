@@ -206,7 +206,6 @@ impl Pending {
     }
 
     /// Enables the renewal of the subscription when its server ends it.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "tokens exist only on HTTP"))]
     pub(super) fn renew_with(&self, filter: SubscriptionFilter) {
         let renewal = Renewal { filter, since: None, is_renewed: false };
         self.inner.lock(|inner| inner.renewal = Some(Box::new(renewal)));

@@ -24,7 +24,6 @@ pub(super) trait Cache: fmt::Debug + Send {
 
     /// Sets the number of the current token; zero without one. Call it before the other
     /// methods.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "tokens exist only on HTTP"))]
     fn set_token(&mut self, number: u64);
 }
 

@@ -394,29 +394,6 @@ impl<K: Threading> Server<K> {
         self.clone().into_endpoint(seed)
     }
 
-    /// Creates the server on HTTP, for all its clients, for an adapter to drive.
-    ///
-    /// `secret` and `seed` are entropy: see [`http::Server::new`](mcp_sansio::http::Server::new).
-    /// With the feature `seal` the states that handlers give to
-    /// [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) are sealed with a key
-    /// that is derived from `secret`, unless `Server::seal` or `Server::unsealed_states` was
-    /// called. Without the feature they are sent unsealed, and handlers receive any state that a
-    /// client sends. Adapters that serve HTTP turn the feature on.
-    ///
-    /// # Errors
-    ///
-    /// An item of the catalog cannot be served on HTTP; a handler takes a [`State`](super::State)
-    /// that is not registered.
-    #[cfg(feature = "http")]
-    pub fn http(
-        &self,
-        options: http::HttpServerOptions,
-        secret: [u8; 32],
-        seed: u64,
-    ) -> Result<super::http_server::HttpServer<K>, super::http_server::HttpServerError> {
-        super::http_server::HttpServer::new(self, options, secret, seed)
-    }
-
     /// Edits the catalog for later connections. The states that new items take are noted in
     /// `required`; without it, the server must have them.
     pub(super) fn edit_catalog(

@@ -21,10 +21,8 @@ use super::catalog_edit::ItemHandlers;
 use super::command::Command;
 use super::executor::{DETACHED, Executor};
 use super::input_required::InputRequired;
-#[cfg(feature = "http")]
-use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
-use super::task::{OpenTasks, TaskFactory, TaskHandler};
+use super::task::{OpenTasks, TaskFactory, TaskHandler, TaskSharing};
 use super::threading::Threading;
 
 /// A server machine and the behaviour of its transport towards handlers. The defaults fit a byte
@@ -89,8 +87,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     }
 
     /// Returns the machine if it shares tasks with other nodes.
-    #[cfg(feature = "http")]
-    fn sharing(&mut self) -> Option<&mut HttpServerMachine> {
+    fn sharing(&mut self) -> Option<&mut dyn TaskSharing> {
         None
     }
 

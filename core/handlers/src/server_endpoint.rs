@@ -62,7 +62,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         Self {
             handlers: Arc::clone(&server.handlers),
             items: Arc::clone(&server.items),
-            clock: server.handlers.layers.as_ref().map(|layers| layers.open_clock(&commands)),
+            clock: server.handlers.layers.as_ref().map(|layers| layers.open_clock(&commands, None)),
             running,
             commands,
             guard: PanicGuard::NONE,

@@ -131,7 +131,7 @@ impl<K: Threading> HttpServer<K> {
         }
         let (endpoint, first) = (&mut self.endpoint, &first.endpoint);
         if let (Some(layers), Some(clock)) = (&endpoint.handlers.layers, &first.clock) {
-            endpoint.clock = Some(layers.open_clock_of(&endpoint.commands, clock.endpoint()));
+            endpoint.clock = Some(layers.open_clock(&endpoint.commands, Some(clock.endpoint())));
         }
     }
 

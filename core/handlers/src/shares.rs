@@ -21,13 +21,11 @@ pub(super) trait Metered {
     }
 
     /// Whether the command concerns the clients of all shards of a server on HTTP.
-    #[cfg(feature = "http")]
     fn is_for_all_shards(&self) -> bool {
         false
     }
 
     /// Returns a command for another shard. It costs the share of the application there.
-    #[cfg(feature = "http")]
     fn copy_for_shard(&self) -> Option<Self>
     where
         Self: Sized,
@@ -164,7 +162,6 @@ impl MailboxLimits {
     }
 
     /// Returns the limits for many clients: one more report for each client.
-    #[cfg(feature = "http")]
     pub(super) const fn shared_by(mut self, clients: usize) -> Self {
         self.reports.count = self.reports.count.saturating_add(clients);
         self.commands.count = self.commands.count.saturating_add(clients);

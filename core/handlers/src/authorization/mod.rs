@@ -18,6 +18,7 @@ use mcp_sansio_oauth::client::{
     SigningRequest,
 };
 
+use super::host::Host;
 use super::threading::{Local, ThreadSafe, Threading};
 
 use function::ActionFunction;
@@ -102,6 +103,31 @@ impl Authorization<Local> {
     #[must_use]
     pub fn local(options: AuthorizationOptions) -> Self {
         Self::with_options(options)
+    }
+}
+
+impl<K: Threading> Host<K> {
+    /// Sets how to get tokens for HTTP servers that require one; without it such a server refuses
+    /// the requests. Has no effect on byte streams: a server that its client starts gets its
+    /// credentials from its environment.
+    // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-001] [AUTHC-003]
+    #[must_use]
+    pub fn authorization(mut self, authorization: Authorization<K>) -> Self {
+        self.authorization = Some(authorization);
+        self
+    }
+
+    /// Sets an adapter's default clock and entropy for [`authorization`](Self::authorization), used
+    /// where the application has set none: see [`Authorization::unix_time`] and
+    /// [`Authorization::entropy`].
+    #[must_use]
+    pub fn authorization_runtime(
+        mut self,
+        unix_time: impl Fn() -> u64 + Send + Sync + 'static,
+        entropy: impl Fn() -> [u8; 32] + Send + Sync + 'static,
+    ) -> Self {
+        self.authorization = self.authorization.map(|it| it.with_runtime(unix_time, entropy));
+        self
     }
 }
 

@@ -191,14 +191,14 @@ pub trait ServerLayers<K: Threading>: fmt::Debug {
     /// Returns a list with one more, the innermost.
     fn with(&self, layer: K::Middleware) -> K::Layers;
 
-    /// Creates the clock of an endpoint.
+    /// Creates the clock of an endpoint, or with its number the one of another driver of it: its
+    /// shard.
     #[allow(private_interfaces, reason = "only this crate uses it")]
-    fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock>;
-
-    /// Creates the clock of another driver of an endpoint: its shard.
-    #[cfg(feature = "http")]
-    #[allow(private_interfaces, reason = "only this crate uses it")]
-    fn open_clock_of(&self, commands: &CommandSender, endpoint: usize) -> Arc<dyn EndpointClock>;
+    fn open_clock(
+        &self,
+        commands: &CommandSender,
+        endpoint: Option<usize>,
+    ) -> Arc<dyn EndpointClock>;
 
     /// Calls the outermost middleware.
     #[allow(private_interfaces, reason = "only this crate uses it")]
@@ -243,13 +243,12 @@ impl<K: Threading> ServerLayers<K> for Layers<K> {
     }
 
     #[allow(private_interfaces, reason = "only this crate uses it")]
-    fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock> {
-        Arc::new(SleepTable::new(Arc::clone(commands), self.connect()))
-    }
-
-    #[cfg(feature = "http")]
-    #[allow(private_interfaces, reason = "only this crate uses it")]
-    fn open_clock_of(&self, commands: &CommandSender, endpoint: usize) -> Arc<dyn EndpointClock> {
+    fn open_clock(
+        &self,
+        commands: &CommandSender,
+        endpoint: Option<usize>,
+    ) -> Arc<dyn EndpointClock> {
+        let endpoint = endpoint.unwrap_or_else(|| self.connect());
         Arc::new(SleepTable::new(Arc::clone(commands), endpoint))
     }
 

@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
-use mcp_sansio::peer::{InputResponseParams, MethodName, Request, RequestHandle, ServerCommand};
+use mcp_sansio::peer::{
+    HttpRejection, InputResponseParams, MethodName, Request, RequestHandle, ServerCommand, Status,
+};
 use mcp_sansio::protocol::{
     CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, SerializeAt, Task,
     TaskMetadata,
@@ -38,7 +40,7 @@ pub(super) const WAITING_MAX: usize = 4;
 const PATIENCE: u128 = 4;
 
 /// The answer to a request about tasks: `None` if the request waits or is already answered.
-pub(super) type Answer = Result<Option<Json>, ErrorObject<'static>>;
+pub(crate) type Answer = Result<Option<Json>, ErrorObject<'static>>;
 
 impl TaskTable {
     /// Removes the status message of a task.
@@ -68,9 +70,8 @@ impl TaskTable {
         // A derived deserializer would accept an array for an object.
         let asked = asked.is_object().then(|| asked.decode::<TaskMetadata>().ok()).flatten();
         let refused = match asked {
-            #[cfg(feature = "http")]
-            Some(_) if !super::shared::admits(machine) => {
-                let _refused = machine.refuse(request.handle, super::shared::unavailable(), now);
+            Some(_) if machine.sharing().is_some_and(|it| !it.admits()) => {
+                let _refused = machine.refuse(request.handle, unavailable(), now);
                 return TaskStart::Refused;
             }
             Some(asked) => {
@@ -133,24 +134,8 @@ impl TaskTable {
         Err(too_often())
     }
 
-    /// Returns whether a client may send another request about tasks of other nodes, of which it may
-    /// have as many as one node allows.
-    #[cfg(feature = "http")]
-    pub(super) fn admit_visitor(
-        &mut self,
-        requestor: &Requestor,
-        now: Instant,
-    ) -> Result<(), ErrorObject<'static>> {
-        let tasks = self.settings.tasks_per_requestor_max;
-        let allowed = self.requests_per_task().saturating_mul(tasks);
-        if self.shared_mut().visitors.admit(requestor, allowed, now) {
-            return Ok(());
-        }
-        Err(too_often())
-    }
-
     /// Returns how many requests about a task are allowed in a second.
-    fn requests_per_task(&self) -> usize {
+    pub(super) fn requests_per_task(&self) -> usize {
         let pause = self.settings.poll_interval.as_millis().max(1);
         (1000 * PATIENCE).div_ceil(pause) as usize
     }
@@ -318,7 +303,7 @@ impl TaskTable {
     }
 }
 
-fn too_often() -> ErrorObject<'static> {
+pub(super) fn too_often() -> ErrorObject<'static> {
     ErrorObject::internal("too many requests about tasks; ask less often")
 }
 
@@ -372,4 +357,12 @@ pub(super) fn failure_of(body: &ResultBody) -> Option<String> {
     let ResultBody::Tool(result) = body else { return None };
     let says = || result.content.iter().find_map(|block| block.as_text());
     (result.is_error == Some(true)).then(|| shortened(says().unwrap_or("the tool failed")))
+}
+
+/// Returns the refusal of a request that needs the store.
+pub(super) fn unavailable() -> HttpRejection {
+    let error = ErrorObject::internal("the store of tasks is not available");
+    let mut refusal = HttpRejection::new(Status::SERVICE_UNAVAILABLE, error);
+    refusal.retry_after = Some(10);
+    refusal
 }

@@ -46,13 +46,15 @@ impl TaskTable {
     // MCP 2025-11-25 basic/utilities/tasks#task-cancellation [TASK-018]
     pub(super) fn defer_cancelled(
         &mut self,
-        machine: Option<&mut HttpServerMachine>,
+        machine: &mut HttpServerMachine,
         request: &Request<'_>,
         answered: Answer,
         now: Instant,
     ) -> Answer {
         let is_cancelled = request.method == Method::TasksCancel && answered.is_ok();
-        let Some(machine) = machine.filter(|_| is_cancelled) else { return answered };
+        if !is_cancelled {
+            return answered;
+        }
         let name = request.subject();
         let Some(name) = name.as_ref().and_then(RawJson::to_text) else { return answered };
         let task = self.find(&name, &Requestor::from_request(request), now);

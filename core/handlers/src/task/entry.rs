@@ -106,7 +106,6 @@ impl Entry {
     }
 
     /// Returns the number of rounds of input requests so far.
-    #[cfg(feature = "http")]
     pub(super) const fn rounds(&self) -> u32 {
         self.rounds
     }

@@ -16,12 +16,12 @@ use mcp_sansio::{Era, Instant};
 use crate::machines::HttpServerMachine;
 use crate::server_binding::ServerBinding;
 
+use super::client_requested::unavailable;
 use super::client_requested::{Answer, PAGE_LENGTH, WAITING_MAX, not_cancellable, waiting_request};
 use super::record::{Details, failed, json_of, task_of};
 use super::requestors::Requestor;
 use super::requests::{responses_of, written_task};
 use super::settings::TaskEvent;
-use super::shared::unavailable;
 use super::table::{TaskTable, answer};
 
 /// The requests that wait for the store.
@@ -432,7 +432,7 @@ impl TaskTable {
         let mut dropped = None;
         let answered = if request.revision.era() == Era::Legacy {
             let answered = self.answer_admitted(&request, &key.task, now, &mut dropped);
-            self.defer_cancelled(Some(machine), &request, answered, now)
+            self.defer_cancelled(machine, &request, answered, now)
         } else {
             let responses = responses.as_ref();
             self.answer_named(&request, &key.task, responses, now, &mut dropped).map(Some)

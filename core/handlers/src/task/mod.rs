@@ -26,8 +26,9 @@ mod table;
 mod tasks;
 mod timestamp;
 
-#[cfg(feature = "http")]
 pub(super) use counts::TaskCounts;
 pub(super) use factory::{OpenTasks, TaskFactory};
 pub use settings::{TaskEvent, TaskSettings};
-pub(super) use tasks::{ProgressReport, TaskHandler, TaskStart, Tasks, is_task_request};
+pub(super) use tasks::{
+    ProgressReport, TaskHandler, TaskSharing, TaskStart, Tasks, is_task_request,
+};

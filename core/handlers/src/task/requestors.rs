@@ -7,9 +7,7 @@ use mcp_sansio::peer::Request;
 use mcp_sansio::{Era, Instant, Principal, SessionKey};
 use mcp_sansio_collections::Key;
 
-#[cfg(feature = "http")]
-use super::counts::REQUESTS_PER_SECOND;
-use super::counts::{RateLimit, TaskCounts};
+use super::counts::{REQUESTS_PER_SECOND, RateLimit, TaskCounts};
 
 /// The owner of a task.
 // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]: the principal,
@@ -121,7 +119,6 @@ impl Requestors {
 }
 
 /// The requests of the last second about tasks of other nodes, by their senders.
-#[cfg(feature = "http")]
 #[derive(Debug, Default)]
 pub(super) struct Visitors {
     since: Instant,
@@ -129,10 +126,8 @@ pub(super) struct Visitors {
 }
 
 /// The most senders that are counted in a second. Each of their requests takes an exchange as well.
-#[cfg(feature = "http")]
 const VISITORS_MAX: usize = 16_384;
 
-#[cfg(feature = "http")]
 impl Visitors {
     /// Counts a request, and returns whether `allowed` and the allowance of every client suffice.
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-023]

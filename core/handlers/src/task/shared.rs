@@ -6,8 +6,7 @@ use core::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::{
-    HttpRejection, Status, StoreError, TaskCommand, TaskKey, TaskMessage, TaskRecord,
-    TaskStoreEvent, WhenUnavailable,
+    StoreError, TaskCommand, TaskKey, TaskMessage, TaskRecord, TaskStoreEvent, WhenUnavailable,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Json};
 use mcp_sansio::peer::{Request, RequestHandle};
@@ -16,13 +15,14 @@ use mcp_sansio_collections::Key;
 use crate::machines::HttpServerMachine;
 use crate::server_binding::ServerBinding;
 
+use super::client_requested::{Answer, too_often, unavailable};
 use super::entry::{Entry, State};
 use super::lookup::Lookups;
 use super::record::Snapshot;
-use super::requestors::Visitors;
+use super::requestors::{Requestor, Visitors};
 use super::settings::TaskEvent;
 use super::table::{TaskTable, answer};
-use super::tasks::TaskHandler;
+use super::tasks::{TaskHandler, TaskSharing};
 
 /// The part of a task table that exists only if several nodes share their tasks.
 #[derive(Debug, Default)]
@@ -92,22 +92,42 @@ impl Check {
     }
 }
 
-/// Returns the refusal of a request that needs the store.
-pub(super) fn unavailable() -> HttpRejection {
-    let error = ErrorObject::internal("the store of tasks is not available");
-    let mut refusal = HttpRejection::new(Status::SERVICE_UNAVAILABLE, error);
-    refusal.retry_after = Some(10);
-    refusal
-}
-
-/// Returns whether another task may be created: the store is available, or tasks may stay local.
-pub(super) fn admits(machine: &mut impl ServerBinding) -> bool {
-    machine.sharing().is_none_or(|machine| machine.is_store_available() || keeps_locally(machine))
-}
-
 fn keeps_locally(machine: &HttpServerMachine) -> bool {
     let sharing = machine.options().shared_ref();
     sharing.is_some_and(|it| it.when_unavailable == WhenUnavailable::KeepLocally)
+}
+
+impl TaskSharing for HttpServerMachine {
+    fn admits(&self) -> bool {
+        self.is_store_available() || keeps_locally(self)
+    }
+
+    fn exchange(&mut self, table: &mut TaskTable, now: Instant) -> Option<TaskHandler> {
+        table.exchange_with_store(self, now)
+    }
+
+    fn look_up(
+        &mut self,
+        table: &mut TaskTable,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Option<Answer> {
+        table.look_up(self, request, now)
+    }
+
+    fn defer_cancelled(
+        &mut self,
+        table: &mut TaskTable,
+        request: &Request<'_>,
+        answered: Answer,
+        now: Instant,
+    ) -> Answer {
+        table.defer_cancelled(self, request, answered, now)
+    }
+
+    fn store_created(&mut self, table: &mut TaskTable, request: &Request<'_>, created: Json) {
+        table.store_created(self, request, created);
+    }
 }
 
 impl SharedTasks {
@@ -134,6 +154,21 @@ impl TaskTable {
             bytes += shared.lookups.assert_consistent(is_pending);
         }
         assert_eq!(self.bytes(), bytes, "bytes of the tasks");
+    }
+
+    /// Returns whether a client may send another request about tasks of other nodes, of which it may
+    /// have as many as one node allows.
+    pub(super) fn admit_visitor(
+        &mut self,
+        requestor: &Requestor,
+        now: Instant,
+    ) -> Result<(), ErrorObject<'static>> {
+        let tasks = self.settings.tasks_per_requestor_max;
+        let allowed = self.requests_per_task().saturating_mul(tasks);
+        if self.shared_mut().visitors.admit(requestor, allowed, now) {
+            return Ok(());
+        }
+        Err(too_often())
     }
 
     /// Stores a new task, and then answers the request that created it.

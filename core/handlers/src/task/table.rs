@@ -102,8 +102,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: the task is created before the
     // answer is sent.
     fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool {
-        #[cfg(feature = "http")]
-        if !super::shared::admits(machine) {
+        if machine.sharing().is_some_and(|it| !it.admits()) {
             return false;
         }
         let requestor = Requestor::from_request(request);
@@ -206,9 +205,8 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
     }
 
     fn notify_changes(&mut self, machine: &mut M, now: Instant) -> Option<TaskHandler> {
-        #[cfg(feature = "http")]
-        if let Some(machine) = machine.sharing()
-            && let Some(dropped) = self.exchange_with_store(machine, now)
+        if let Some(sharing) = machine.sharing()
+            && let Some(dropped) = sharing.exchange(self, now)
         {
             return Some(dropped);
         }
@@ -273,24 +271,21 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         }
     }
 
-    #[cfg(feature = "http")]
     fn join_shards(&mut self, counts: &TaskCounts) {
         self.counts = Some(counts.clone());
     }
 
     fn serve(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskResponse {
         let mut dropped = None;
-        #[cfg(feature = "http")]
-        let elsewhere = machine.sharing().and_then(|machine| self.look_up(machine, request, now));
-        #[cfg(not(feature = "http"))]
-        let (elsewhere, _) = (None, &machine);
+        let elsewhere = machine.sharing().and_then(|it| it.look_up(self, request, now));
         let answered = if let Some(answered) = elsewhere {
             answered
         } else if request.revision.era() == Era::Legacy {
             let answered = self.answer_requested(request, now, &mut dropped);
-            #[cfg(feature = "http")]
-            let answered = self.defer_cancelled(machine.sharing(), request, answered, now);
-            answered
+            match machine.sharing() {
+                Some(sharing) => sharing.defer_cancelled(self, request, answered, now),
+                None => answered,
+            }
         } else {
             self.answer(request, now, &mut dropped).map(Some)
         };
@@ -378,9 +373,8 @@ impl TaskTable {
         created: Json,
         now: Instant,
     ) {
-        #[cfg(feature = "http")]
-        if let Some(machine) = machine.sharing() {
-            return self.store_created(machine, request, created);
+        if let Some(sharing) = machine.sharing() {
+            return sharing.store_created(self, request, created);
         }
         answer(machine, request.handle, Ok(created), now);
     }
@@ -402,13 +396,11 @@ impl TaskTable {
     }
 
     /// Returns the task that a request has become.
-    #[cfg(feature = "http")]
     pub(super) fn key_of(&self, request: RequestHandle) -> Option<Key> {
         self.requests.get(&request).copied()
     }
 
     /// Returns the task with the id `name` of any owner.
-    #[cfg(feature = "http")]
     pub(super) fn key_of_name(&self, name: &str) -> Option<Key> {
         self.names.get(name).copied()
     }
@@ -526,19 +518,16 @@ impl TaskTable {
     }
 
     /// Returns the bytes of this table.
-    #[cfg(feature = "http")]
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Counts bytes that belong to no task of this table.
-    #[cfg(feature = "http")]
     pub(super) fn add_bytes(&mut self, bytes: usize) {
         self.set_bytes(self.bytes + bytes);
     }
 
     /// Stops counting them.
-    #[cfg(feature = "http")]
     pub(super) fn remove_bytes(&mut self, bytes: usize) {
         self.set_bytes(self.bytes - bytes);
     }

@@ -1,13 +1,15 @@
 use core::fmt;
 
 use mcp_sansio::Instant;
+use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::peer::{MethodName, Request, RequestHandle};
 use mcp_sansio::protocol::Method;
 
 use crate::reply::Outcome;
 
-#[cfg(feature = "http")]
+use super::client_requested::Answer;
 use super::counts::TaskCounts;
+use super::table::TaskTable;
 
 /// Whether a request is about tasks. The gate checks which of these methods a revision has.
 // MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]
@@ -58,6 +60,35 @@ pub(crate) struct ProgressReport<'r> {
     pub(crate) progress: f64,
     pub(crate) total: Option<f64>,
     pub(crate) message: Option<&'r str>,
+}
+
+/// A server machine that shares tasks with other nodes, through a store.
+pub(crate) trait TaskSharing {
+    /// Whether another task may be created: the store is available, or tasks may stay local.
+    fn admits(&self) -> bool;
+
+    /// Exchanges changes with the store; returns a handler to drop, if any: call it again then.
+    fn exchange(&mut self, table: &mut TaskTable, now: Instant) -> Option<TaskHandler>;
+
+    /// Answers a request about a task of another node.
+    fn look_up(
+        &mut self,
+        table: &mut TaskTable,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Option<Answer>;
+
+    /// Defers the answer to a request that has cancelled a task of this node, until it is stored.
+    fn defer_cancelled(
+        &mut self,
+        table: &mut TaskTable,
+        request: &Request<'_>,
+        answered: Answer,
+        now: Instant,
+    ) -> Answer;
+
+    /// Stores the task that a request has created, and then answers the request.
+    fn store_created(&mut self, table: &mut TaskTable, request: &Request<'_>, created: Json);
 }
 
 /// The tasks of a server, as used by its endpoint on a machine of type `M`.
@@ -126,7 +157,6 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     fn assert_shared_consistent(&self, is_pending: &dyn Fn(RequestHandle) -> bool);
 
     /// Counts the tasks together with those of a server's other shards.
-    #[cfg(feature = "http")]
     fn join_shards(&mut self, counts: &TaskCounts);
 
     /// Answers a request about tasks, at once unless it waits for a result.
