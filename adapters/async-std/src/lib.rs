@@ -48,13 +48,9 @@ mod child;
 mod http_client;
 #[cfg(feature = "http-server")]
 mod http_service;
-#[cfg(any(feature = "auth", feature = "http-server"))]
-mod network;
 pub mod runtime;
 mod serve;
 mod socket_stream;
-mod standard_streams;
-mod timer;
 
 #[cfg(feature = "client")]
 pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
@@ -69,6 +65,7 @@ pub use http_service::serve_http_unix;
 #[cfg(feature = "http-server")]
 pub use http_service::{HttpListener, HttpService, IntoHttpListener, serve_http};
 pub use mcp_sansio_async::FuturesStream;
+pub use mcp_sansio_async::async_io::{AsyncTimer, StandardStreams};
 pub use mcp_sansio_async::clock::now;
 #[doc(inline)]
 pub use mcp_sansio_async::names::*;
@@ -80,8 +77,6 @@ pub use mcp_sansio_macros::{
 pub use serve::task_settings;
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use socket_stream::SocketStream;
-pub use standard_streams::StandardStreams;
-pub use timer::AsyncTimer;
 
 /// The redirect target for a user who signs in with a browser on this computer: a listener on
 /// 127.0.0.1 that answers the browser and receives the redirect.

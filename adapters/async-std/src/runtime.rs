@@ -3,16 +3,21 @@
 use std::future::Future;
 
 use mcp_sansio::Job;
+use mcp_sansio_async::async_io::AsyncIo;
 use mcp_sansio_async::{CatchPanic, Runtime};
 
 use crate::AsyncTimer;
 
-#[cfg(feature = "client")]
-pub use crate::child::{AsyncProcess, ChildInput, Command};
-#[cfg(feature = "http-client")]
-pub use crate::http_client::{ReadWrite, Stream};
 #[cfg(any(feature = "auth", feature = "http-server"))]
-pub use crate::network::{Accepted, AcceptedSocket, Listener};
+pub use mcp_sansio_async::async_io::Listener;
+#[cfg(feature = "client")]
+pub use mcp_sansio_async::async_io::{ChildInput, Command};
+#[cfg(feature = "http-client")]
+pub use mcp_sansio_async::async_io::{ReadWrite, Stream};
+
+/// A child process managed by `async-process`.
+#[cfg(feature = "client")]
+pub type AsyncProcess = mcp_sansio_async::async_io::AsyncProcess<AsyncRuntime>;
 
 /// The executor that runs tasks.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +30,8 @@ pub enum AsyncRuntime {
     #[cfg(feature = "async-std")]
     AsyncStd,
 }
+
+impl AsyncIo for AsyncRuntime {}
 
 impl Runtime for AsyncRuntime {
     type Timer = AsyncTimer;

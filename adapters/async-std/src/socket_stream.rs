@@ -1,14 +1,13 @@
 use std::io;
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_io::Async;
-use futures_lite::{AsyncRead, AsyncWrite};
 use mcp_sansio_async::ByteStream;
+use mcp_sansio_async::async_io::{HalfClose, Socket};
 
 /// A [`ByteStream`] over a socket. Create it with `from` from a socket of smol or of async-std (if
 /// that feature is enabled), or from an [`Async`] socket.
@@ -28,16 +27,14 @@ use mcp_sansio_async::ByteStream;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct SocketStream<T>(Arc<Async<T>>);
+pub struct SocketStream<T>(Socket<T>);
 
 // MCP 2026-07-28 basic/transports/index#custom-transports [STDIO-021]: sockets carry the framing of
 // standard streams.
 impl From<Arc<Async<TcpStream>>> for SocketStream<TcpStream> {
     /// Sends small messages at once (`TCP_NODELAY`), since the driver already batches its output.
     fn from(socket: Arc<Async<TcpStream>>) -> Self {
-        // Fails only on a broken socket, which the next read reports.
-        let _ = socket.get_ref().set_nodelay(true);
-        Self(socket)
+        Self(Socket::tcp(socket))
     }
 }
 
@@ -59,21 +56,21 @@ impl From<smol::net::TcpStream> for SocketStream<TcpStream> {
 #[cfg(unix)]
 impl From<Arc<Async<UnixStream>>> for SocketStream<UnixStream> {
     fn from(socket: Arc<Async<UnixStream>>) -> Self {
-        Self(socket)
+        Self(Socket::unix(socket))
     }
 }
 
 #[cfg(unix)]
 impl From<Async<UnixStream>> for SocketStream<UnixStream> {
     fn from(socket: Async<UnixStream>) -> Self {
-        Self(Arc::new(socket))
+        Arc::new(socket).into()
     }
 }
 
 #[cfg(all(unix, feature = "smol"))]
 impl From<smol::net::unix::UnixStream> for SocketStream<UnixStream> {
     fn from(socket: smol::net::unix::UnixStream) -> Self {
-        Self(socket.into())
+        Arc::<Async<UnixStream>>::from(socket).into()
     }
 }
 
@@ -97,42 +94,23 @@ impl TryFrom<async_std::os::unix::net::UnixStream> for SocketStream<UnixStream> 
     }
 }
 
-/// A socket whose write half can be closed.
-trait HalfClose {
-    fn close_output(&self) -> io::Result<()>;
-}
-
-impl HalfClose for TcpStream {
-    fn close_output(&self) -> io::Result<()> {
-        self.shutdown(Shutdown::Write)
-    }
-}
-
-#[cfg(unix)]
-impl HalfClose for UnixStream {
-    fn close_output(&self) -> io::Result<()> {
-        self.shutdown(Shutdown::Write)
-    }
-}
-
-#[allow(private_bounds, reason = "the set of sockets is closed")]
 impl<T: HalfClose> ByteStream for SocketStream<T>
 where
     for<'a> &'a T: io::Read + io::Write,
 {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut &*self.0).poll_read(cx, buffer)
+        self.0.poll_read(cx, buffer)
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut &*self.0).poll_write(cx, bytes)
+        self.0.poll_write(cx, bytes)
     }
 
-    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_flush(cx)
     }
 
-    fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.0.get_ref().close_output())
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_close(cx)
     }
 }

@@ -15,7 +15,9 @@
 //!    `http-listener`, also a listener for runtimes that provide their sockets, as a [`Network`].
 //! 6. `http_client`, with the feature `http`: connections with any exchanger. With the feature
 //!    `http-client`, also a connector based on hyper.
-//! 7. [`names`]: the names that an adapter exports, so that a program changes its runtime in one
+//! 7. `async_io`, with the feature `async-io`: timers, sockets, standard streams and processes for
+//!    runtimes that use that crate. They only add an executor.
+//! 8. [`names`]: the names that an adapter exports, so that a program changes its runtime in one
 //!    `use`.
 //!
 //! Nothing here blocks or depends on the protocol.
@@ -25,6 +27,8 @@
 
 #[cfg(feature = "client")]
 mod any_connection;
+#[cfg(feature = "async-io")]
+pub mod async_io;
 #[cfg(feature = "client")]
 pub mod child;
 pub mod clock;
@@ -41,6 +45,8 @@ mod http;
 pub mod http_client;
 #[cfg(feature = "http-server")]
 pub mod http_server;
+#[cfg(any(feature = "http-client", feature = "http-listener"))]
+mod hyper_socket;
 #[cfg(feature = "auth")]
 mod loopback;
 #[cfg(feature = "messages")]
@@ -83,8 +89,10 @@ pub use stop_handle::StopHandle;
 pub use stream::ByteStream;
 #[cfg(feature = "tasks")]
 pub use task_settings::task_settings;
-pub use timer::{Timer, timeout};
+pub use timer::{Alarm, AlarmTimer, Timer, timeout};
 
+#[cfg(any(feature = "http-client", feature = "http-listener"))]
+pub use hyper_socket::{HyperSocket, ReadWrite};
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
 #[cfg(feature = "http-listener")]

@@ -172,10 +172,10 @@ impl<N: Network> Loopback<N> {
         }
     }
 
-    async fn accept(&self) -> Connection<N::Stream> {
+    async fn accept(&self) -> Connection<N::Socket> {
         let stream = loop {
             match N::accept(&self.socket.listener).await {
-                Ok((socket, _)) => break N::stream(socket),
+                Ok((socket, _)) => break socket,
                 // Out of descriptors or similar: the condition passes, but not immediately.
                 Err(_) => {
                     timeout(&self.runtime, Duration::from_millis(50), pending::<()>()).await;

@@ -14,11 +14,8 @@ pub trait Network: Runtime {
     /// A listening socket.
     type Listener: fmt::Debug + Send + Sync + 'static;
 
-    /// A connection as a socket of the runtime.
-    type Socket: fmt::Debug + Send + Unpin + 'static;
-
-    /// A connection as a byte stream.
-    type Stream: ByteStream + fmt::Debug + Send + Unpin + 'static;
+    /// A connection. For HTTP listeners it also has the traits of hyper.
+    type Socket: ByteStream + fmt::Debug + Send + Unpin + 'static;
 
     /// Converts a listener of the standard library. It may be in either blocking mode.
     ///
@@ -39,9 +36,6 @@ pub trait Network: Runtime {
     fn accept(
         listener: &Self::Listener,
     ) -> impl Future<Output = io::Result<(Self::Socket, PeerAddress)>> + Send;
-
-    /// Converts a connection to a byte stream.
-    fn stream(socket: Self::Socket) -> Self::Stream;
 }
 
 /// Sockets of a runtime for HTTP servers, as hyper needs them.

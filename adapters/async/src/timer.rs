@@ -1,3 +1,4 @@
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll};
@@ -34,6 +35,96 @@ impl<T: Timer + ?Sized> Timer for &mut T {
 
     fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
         (**self).poll_until(cx, deadline)
+    }
+}
+
+/// An alarm of a runtime, which goes off once.
+pub trait Alarm: Unpin {
+    /// Returns the current time on the clock of the alarms.
+    fn now() -> Instant;
+
+    /// Creates an alarm that goes off at `at`.
+    fn new(at: Instant) -> Self;
+
+    /// Sets another time. The alarm may have gone off.
+    fn reset(&mut self, at: Instant);
+
+    /// Waits until the alarm goes off. It is not called again before [`reset`](Self::reset).
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Returns whether the alarm may have gone off.
+    fn may_be_due(&self) -> bool {
+        true
+    }
+}
+
+/// The timer of a runtime with alarms. It sets one at the first deadline.
+pub struct AlarmTimer<A> {
+    armed: Option<Armed<A>>,
+}
+
+struct Armed<A> {
+    alarm: A,
+    at: Instant,
+    has_gone_off: bool,
+}
+
+impl<A> AlarmTimer<A> {
+    /// Creates a timer without a deadline.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { armed: None }
+    }
+}
+
+impl<A> Default for AlarmTimer<A> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<A: Alarm> Timer for AlarmTimer<A> {
+    fn now(&self) -> Instant {
+        A::now()
+    }
+
+    fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        let armed = self.armed.get_or_insert_with(|| Armed {
+            alarm: A::new(deadline),
+            at: deadline,
+            has_gone_off: false,
+        });
+        if armed.has_gone_off || armed.at > deadline {
+            armed.reset(deadline);
+        }
+        // An alarm that is too early is kept until it goes off: most messages move the deadline to
+        // a later time, and re-arming costs more than one extra wake-up.
+        while armed.alarm.poll(cx).is_ready() {
+            if armed.at >= deadline {
+                armed.has_gone_off = true;
+                return Poll::Ready(());
+            }
+            armed.reset(deadline);
+        }
+        Poll::Pending
+    }
+
+    fn may_be_due(&self) -> bool {
+        self.armed.as_ref().is_none_or(|armed| armed.has_gone_off || armed.alarm.may_be_due())
+    }
+}
+
+impl<A: Alarm> Armed<A> {
+    fn reset(&mut self, at: Instant) {
+        self.alarm.reset(at);
+        (self.at, self.has_gone_off) = (at, false);
+    }
+}
+
+impl<A> fmt::Debug for AlarmTimer<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.armed.as_ref().map(|armed| armed.at);
+        f.debug_struct("AlarmTimer").field("at", &at).finish()
     }
 }
 

@@ -16,7 +16,6 @@ pub struct Listener {
 impl Network for ThreadRuntime {
     type Listener = Listener;
     type Socket = PipeStream;
-    type Stream = PipeStream;
 
     fn listener(socket: ListenerSocket) -> io::Result<Listener> {
         #[cfg(unix)]
@@ -45,10 +44,6 @@ impl Network for ThreadRuntime {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    fn stream(socket: PipeStream) -> PipeStream {
-        socket
     }
 }
 

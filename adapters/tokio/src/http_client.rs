@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::rt::{Read, Write};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use mcp_sansio_async::http_client::cause::system;
 use mcp_sansio_async::http_client::{
     self, ConnectorError, Dial, DialAddress, HttpConnection, ResponseBody,
 };
-use mcp_sansio_async::{HttpDriver, Runtime as _};
+use mcp_sansio_async::{HttpDriver, HyperSocket, Runtime as _};
 use mcp_sansio_handlers::Host;
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use rustls::ClientConfig;
@@ -121,25 +120,17 @@ pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpC
     http_client::connect("http://localhost/mcp", connector, host).await
 }
 
-/// A connection, with or without TLS, direct or through a proxy.
-pub type Stream = Box<dyn ReadWrite>;
-
-/// A stream that can carry HTTP.
-pub trait ReadWrite: Read + Write + Send + Unpin {}
-
-impl<T: Read + Write + Send + Unpin> ReadWrite for T {}
-
 impl Dial for TokioRuntime {
-    type Stream = Stream;
+    type Stream = HyperSocket;
 
     const HTTP2: bool = true;
 
-    async fn connect(to: DialAddress<'_>, time: Duration) -> io::Result<Stream> {
+    async fn connect(to: DialAddress<'_>, time: Duration) -> io::Result<HyperSocket> {
         let to = match to {
             DialAddress::Tcp(uri) => uri,
             #[cfg(unix)]
             DialAddress::Unix(path) => {
-                return Ok(Box::new(TokioIo::new(UnixStream::connect(path).await?)));
+                return Ok(HyperSocket::new(TokioIo::new(UnixStream::connect(path).await?)));
             }
         };
         let mut tcp = HttpConnector::new();
@@ -152,17 +143,17 @@ impl Dial for TokioRuntime {
         // Shared among a name's addresses: a silent address leaves time for the others.
         tcp.set_connect_timeout(Some(time));
         let socket = tcp.call(to.clone()).await.map_err(|error| system(&error))?;
-        Ok(Box::new(socket))
+        Ok(HyperSocket::new(socket))
     }
 
     async fn secure(
         config: Arc<ClientConfig>,
         name: ServerName<'static>,
-        stream: Stream,
-    ) -> io::Result<(Stream, Option<Vec<u8>>)> {
+        stream: HyperSocket,
+    ) -> io::Result<(HyperSocket, Option<Vec<u8>>)> {
         let stream = TlsConnector::from(config).connect(name, TokioIo::new(stream)).await?;
         let protocol = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
-        Ok((Box::new(TokioIo::new(stream)), protocol))
+        Ok((HyperSocket::new(TokioIo::new(stream)), protocol))
     }
 
     fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static {

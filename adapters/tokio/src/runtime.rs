@@ -10,10 +10,9 @@ use crate::{TokioTimer, now};
 
 #[cfg(feature = "client")]
 pub use crate::child::TokioProcess;
-#[cfg(feature = "http-client")]
-pub use crate::http_client::{ReadWrite, Stream};
 #[cfg(any(feature = "auth", feature = "http-server"))]
-pub use crate::network::{Listener, Socket};
+pub use crate::network::Listener;
+pub use crate::timer::TokioAlarm;
 
 /// A tokio runtime, with I/O and time enabled.
 #[derive(Clone, Debug)]

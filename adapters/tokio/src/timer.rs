@@ -1,70 +1,48 @@
-use std::fmt;
-use std::future::Future;
+use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
-use mcp_sansio_async::Timer;
-use tokio::time::{self, Sleep};
+use mcp_sansio_async::{Alarm, AlarmTimer};
+use tokio::time::{Sleep, sleep_until};
 
 use crate::clock;
 
 /// The clock [`now`](crate::now) with one alarm of the current tokio runtime, whose time must be
 /// enabled.
-#[derive(Default)]
-pub struct TokioTimer {
-    /// The alarm and its time.
-    armed: Option<(Pin<Box<Sleep>>, Instant)>,
-}
+pub type TokioTimer = AlarmTimer<TokioAlarm>;
 
-impl TokioTimer {
-    /// Creates a timer without a deadline.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { armed: None }
-    }
-}
+/// An alarm of the current tokio runtime.
+#[derive(Debug)]
+pub struct TokioAlarm(Pin<Box<Sleep>>);
 
-impl Timer for TokioTimer {
-    fn now(&self) -> Instant {
+impl Alarm for TokioAlarm {
+    fn now() -> Instant {
         clock::now()
     }
 
-    fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
-        let moment = clock::to_std(deadline);
-        let (sleep, alarm) =
-            self.armed.get_or_insert_with(|| (Box::pin(time::sleep_until(moment)), deadline));
-        if *alarm > deadline {
-            sleep.as_mut().reset(moment);
-            *alarm = deadline;
-        }
-        // An alarm that is too early is kept until it goes off: most messages move the deadline to
-        // a later time, and re-arming costs more than one extra wake-up.
-        while sleep.as_mut().poll(cx).is_ready() {
-            if *alarm >= deadline {
-                return Poll::Ready(());
-            }
-            sleep.as_mut().reset(moment);
-            *alarm = deadline;
-        }
-        Poll::Pending
+    fn new(at: Instant) -> Self {
+        Self(Box::pin(sleep_until(clock::to_std(at))))
+    }
+
+    fn reset(&mut self, at: Instant) {
+        self.0.as_mut().reset(clock::to_std(at));
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(cx)
     }
 
     fn may_be_due(&self) -> bool {
-        self.armed.as_ref().is_none_or(|(sleep, _)| sleep.is_elapsed())
-    }
-}
-
-impl fmt::Debug for TokioTimer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let alarm = self.armed.as_ref().map(|(_, alarm)| alarm);
-        f.debug_struct("TokioTimer").field("alarm", &alarm).finish()
+        self.0.is_elapsed()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use core::future::poll_fn;
+
+    use mcp_sansio_async::Timer as _;
 
     use super::*;
 

@@ -81,7 +81,7 @@ impl<N: Network> Acceptor<N> {
                 let counted = budget.connection(&service, usize::MAX).charge_within(1);
                 let Ok(counted) = counted else {
                     if Arc::strong_count(&refusing) <= REFUSALS_MAX {
-                        let refused = refuse(N::stream(socket), runtime.clone());
+                        let refused = refuse(socket, runtime.clone());
                         let held = Arc::clone(&refusing);
                         runtime.spawn(async move {
                             refused.await;
@@ -134,7 +134,7 @@ pub(super) fn quarter_unless(per_caller: Option<usize>, total: usize) -> usize {
 }
 
 /// Refuses a connection beyond its client's limit, for any request, and closes it.
-async fn refuse<N: Network>(mut stream: N::Stream, runtime: N) {
+async fn refuse<N: Network>(mut stream: N::Socket, runtime: N) {
     let response = SharedResource::Connections.refusal(Exhausted::Share).to_response(None);
     let bytes = response::http1_bytes(&response);
     let send = async {

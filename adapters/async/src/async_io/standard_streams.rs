@@ -1,18 +1,21 @@
 use std::fmt;
 #[cfg(unix)]
 use std::fs::File;
-use std::io::{self, Stdin, Stdout};
+use std::io;
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 #[cfg(unix)]
 use async_io::Async;
 use blocking::Unblock;
-use futures_lite::{AsyncRead, AsyncWrite};
-use mcp_sansio_async::ByteStream;
+use futures_io::{AsyncRead, AsyncWrite};
+
+use crate::ByteStream;
 
 #[cfg(unix)]
-type Descriptor = mcp_sansio_async::descriptor::Descriptor<Async<File>>;
+type Descriptor = crate::descriptor::Descriptor<Async<File>>;
 
 /// The standard input and output of this process.
 ///
@@ -30,13 +33,13 @@ pub struct StandardStreams {
 enum Input {
     #[cfg(unix)]
     Descriptor(Descriptor),
-    Threaded(Unblock<Stdin>),
+    Threaded(Unblock<Box<dyn io::Read + Send>>),
 }
 
 enum Output {
     #[cfg(unix)]
     Descriptor(Descriptor),
-    Threaded(Unblock<Stdout>),
+    Threaded(Unblock<Box<dyn io::Write + Send>>),
 }
 
 impl StandardStreams {
@@ -46,17 +49,36 @@ impl StandardStreams {
         #[cfg(unix)]
         let (input, output) = {
             let register = |fd| Async::new_nonblocking(File::from(fd));
-            mcp_sansio_async::descriptor::open_standard(register, register)
+            crate::descriptor::open_standard(register, register)
         };
         #[cfg(unix)]
         let (input, output) = (input.map(Input::Descriptor), output.map(Output::Descriptor));
         #[cfg(not(unix))]
         let (input, output) = (None, None);
         Self {
-            input: input.unwrap_or_else(|| Input::Threaded(Unblock::new(io::stdin()))),
-            output: output.unwrap_or_else(|| Output::Threaded(Unblock::new(io::stdout()))),
+            input: input.unwrap_or_else(|| Input::Threaded(Unblock::new(stdin()))),
+            output: output.unwrap_or_else(|| Output::Threaded(Unblock::new(stdout()))),
         }
     }
+}
+
+/// Returns the input. On Unix it is a duplicate: the descriptor of the process may be redirected
+/// meanwhile.
+fn stdin() -> Box<dyn io::Read + Send> {
+    #[cfg(unix)]
+    if let Ok(duplicate) = io::stdin().as_fd().try_clone_to_owned() {
+        return Box::new(File::from(duplicate));
+    }
+    Box::new(io::stdin())
+}
+
+/// Like [`stdin`], for the output.
+fn stdout() -> Box<dyn io::Write + Send> {
+    #[cfg(unix)]
+    if let Ok(duplicate) = io::stdout().as_fd().try_clone_to_owned() {
+        return Box::new(File::from(duplicate));
+    }
+    Box::new(io::stdout())
 }
 
 impl ByteStream for StandardStreams {
