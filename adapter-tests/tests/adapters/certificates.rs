@@ -173,7 +173,7 @@ tests!(
 );
 tests!(
     without_a_runtime,
-    |future| mcp_sansio_std::block_on(future).unwrap(),
-    mcp_sansio_std::Connector::builder().no_proxy(),
-    |builder: mcp_sansio_std::ConnectorBuilder| builder.build()
+    mcp_sansio_std::block_on,
+    mcp_sansio_std::Connector::builder().proxy(mcp_sansio_std::Proxy::none()),
+    |builder: mcp_sansio_std::ConnectorBuilder| builder.build().unwrap()
 );

@@ -103,7 +103,6 @@ impl Adapter for OnThreads {
             (&mut driver).await.unwrap();
             driver.endpoint().received
         })
-        .unwrap()
     }
 
     async fn pause() {

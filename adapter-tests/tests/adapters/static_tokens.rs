@@ -3,7 +3,7 @@
 use mcp_sansio_std::{
     Call, ClientError, ConnectError, Connector, Error, Host, HttpClientOptions, HttpConnection,
     HttpListener, HttpService, Location, NoArguments, Operation, Principal, ProtectedResource,
-    Server, StaticTokens, VerifiedToken, Wait, connect_with, unix_time,
+    Proxy, Server, StaticTokens, VerifiedToken, Wait, connect_with, unix_time,
 };
 
 use mcp_sansio::http::HttpServerOptions;
@@ -42,7 +42,7 @@ fn connect(url: &str, token: Option<&str>) -> Result<HttpConnection, Error> {
         Some(token) => options.header("Authorization", &format!("Bearer {token}")).unwrap(),
         None => options,
     };
-    let connector = Connector::builder().no_proxy().build();
+    let connector = Connector::builder().proxy(Proxy::none()).build().unwrap();
     connect_with(options, &connector, &Host::new("host", "1"))
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mcp_sansio_std::{
     Call, CancelHandle, ConnectError, Connector, Error, Host, HttpClientOptions, HttpConnection,
-    Location, NoArguments, Revision, Revisions, Server, Wait, connect_with,
+    Location, NoArguments, Proxy, Revision, Revisions, Server, Wait, connect_with,
 };
 use mcp_sansio_tokio::{HttpListener, HttpService};
 
@@ -40,8 +40,12 @@ fn host(revision: Revision) -> Host {
 }
 
 fn open(address: SocketAddr, revision: Revision) -> HttpConnection {
-    connect_with(options(address), &Connector::builder().no_proxy().build(), &host(revision))
-        .unwrap()
+    connect_with(
+        options(address),
+        &Connector::builder().proxy(Proxy::none()).build().unwrap(),
+        &host(revision),
+    )
+    .unwrap()
 }
 
 const ERAS: [Revision; 2] = [Revision::V2025_11_25, Revision::V2026_07_28];
@@ -171,7 +175,7 @@ fn an_unreachable_server_is_reported_by_address() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let connector = Connector::builder().no_proxy().build();
+    let connector = Connector::builder().proxy(Proxy::none()).build().unwrap();
     let error = connect_with(options(address), &connector, &Host::new("test", "1")).unwrap_err();
     let Error::Connect(error) = error else { panic!("{error}") };
     assert!(matches!(*error, ConnectError::Unreachable { .. }), "{error}");
@@ -196,7 +200,7 @@ fn a_redirect_to_another_host_is_not_followed() {
             }
         }
     });
-    let connector = Connector::builder().no_proxy().build();
+    let connector = Connector::builder().proxy(Proxy::none()).build().unwrap();
     let host = Host::new("test", "1");
     assert!(connect_with(options(address), &connector, &host).is_err());
     assert!(other.accept().is_err());

@@ -2,12 +2,10 @@
 use std::path::PathBuf;
 
 use mcp_sansio_async::http_client::{self, ConnectorError, HttpConnection, ResponseBody};
-use mcp_sansio_async::{HttpDriver, Runtime as _};
 use mcp_sansio_handlers::Host;
-use mcp_sansio_handlers::endpoint::HttpEndpoint;
 
+use crate::Error;
 use crate::runtime::AsyncRuntime;
-use crate::{AsyncTimer, Error};
 
 /// Performs HTTP exchanges: connection pool, TLS, proxies; HTTP/1.1.
 ///
@@ -40,16 +38,6 @@ pub type AsyncExchanger = http_client::ConnectorExchanger<Connector>;
 
 /// An exchange of an [`AsyncExchanger`].
 pub type AsyncExchange = http_client::ConnectorExchange<ResponseBody>;
-
-/// Creates a driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
-#[must_use]
-pub fn drive_http<E: HttpEndpoint>(
-    mut endpoint: E,
-    connector: Connector,
-) -> HttpDriver<E, AsyncExchanger, AsyncTimer> {
-    endpoint.set_spawner(AsyncRuntime::spawn_blocking);
-    HttpDriver::new(endpoint, AsyncExchanger::new(connector), AsyncTimer::new())
-}
 
 /// Connects to the server at `url` with a new [`Connector`] with default settings. A spawned task
 /// drives the connection. For more than one connection, share a connector and use

@@ -58,7 +58,7 @@ pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn,
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
 pub use http_client::{
-    AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, connect, drive_http,
+    AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, connect,
 };
 #[cfg(all(unix, feature = "http-server"))]
 pub use http_service::serve_http_unix;

@@ -36,6 +36,24 @@ pub fn open_standard<I: AsFd, O: AsFd>(
     )
 }
 
+impl<P: AsFd> Descriptor<P> {
+    /// Makes a pipe or a socket non-blocking, until this value is dropped.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot do that, or `register` failed.
+    pub fn new(fd: OwnedFd, register: impl FnOnce(OwnedFd) -> io::Result<P>) -> io::Result<Self> {
+        let is_socket = FileType::from_raw_mode(fstat(&fd)?.st_mode) == FileType::Socket;
+        let is_blocking = !fcntl_getfl(&fd)?.contains(OFlags::NONBLOCK);
+        Candidate { fd, is_socket, is_blocking }.open(register)
+    }
+
+    /// Returns the pipe.
+    pub const fn get(&self) -> &P {
+        &self.pipe
+    }
+}
+
 impl<P: AsFd + Unpin> Descriptor<P> {
     /// Pins the pipe for the runtime's own traits.
     pub fn pin(&mut self) -> Pin<&mut P> {

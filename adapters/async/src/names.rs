@@ -10,7 +10,9 @@ pub use crate::child::{
 };
 pub use crate::clock::unix_time;
 #[cfg(feature = "http")]
-pub use crate::http_client::{ConnectorError, FetchError, HttpConnection, connect_with};
+pub use crate::http_client::{
+    ConnectorError, FetchError, HttpConnection, connect_with, drive_http,
+};
 #[cfg(feature = "http-client")]
 pub use crate::http_client::{Proxy, ResponseBody};
 #[cfg(feature = "http-server")]

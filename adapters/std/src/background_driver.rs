@@ -60,7 +60,7 @@ impl BackgroundDriver {
     ) -> io::Result<Self> {
         let run = move |stop: &StopHandle| {
             let driver = driver(endpoint, stream, settings);
-            Ok(block_on(stop.until_stopped(driver))?.unwrap_or(Ok(()))?)
+            Ok(block_on(stop.until_stopped(driver)).unwrap_or(Ok(()))?)
         };
         Worker::spawn("mcp-connection", run).map(Self)
     }

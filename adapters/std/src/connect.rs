@@ -4,7 +4,7 @@ use std::process::Command;
 use mcp_sansio_async::child::{self, ExitReport, SpawnOptions};
 use mcp_sansio_handlers::{Client, Host};
 
-use crate::child::StdProcess;
+use crate::runtime::AsyncProcess;
 use crate::{Error, block_on};
 
 /// Starts a server as a child process and connects to it. A thread drives the connection. Waits
@@ -19,7 +19,7 @@ use crate::{Error, block_on};
 /// The process could not be started, or the connection could not be opened. The error contains the
 /// last lines of the server's standard error.
 pub fn spawn(command: Command, host: &Host) -> Result<ChildConnection, Error> {
-    Ok(ChildConnection(block_on(child::connect(command, host))??))
+    block_on(child::connect(command, host)).map(ChildConnection)
 }
 
 /// Like [`spawn`], with options.
@@ -32,7 +32,7 @@ pub fn spawn_with(
     host: &Host,
     options: SpawnOptions,
 ) -> Result<ChildConnection, Error> {
-    Ok(ChildConnection(block_on(child::connect_with(command, host, options))??))
+    block_on(child::connect_with(command, host, options)).map(ChildConnection)
 }
 
 /// A client connected to a server process that it started. Derefs to the [`Client`];
@@ -40,7 +40,7 @@ pub fn spawn_with(
 ///
 /// Dropping it kills the server; [`shutdown`](Self::shutdown) ends it gracefully.
 #[derive(Debug)]
-pub struct ChildConnection(child::ChildConnection<StdProcess>);
+pub struct ChildConnection(child::ChildConnection<AsyncProcess>);
 
 impl ChildConnection {
     /// Returns the process id of the server, or `None` while it does not run.
@@ -68,7 +68,7 @@ impl ChildConnection {
     ///
     /// The system has lost the child: other code in this process has already waited for it.
     pub fn shutdown(self) -> Result<ExitReport, Error> {
-        block_on(self.0.shutdown())?
+        block_on(self.0.shutdown())
     }
 }
 

@@ -1,5 +1,8 @@
-//! MCP with blocking calls, based only on the standard library and the operating system: no async
-//! runtime, and threads only where they are unavoidable.
+//! MCP with blocking calls: the functions of the other adapters, which wait on the calling thread.
+//!
+//! What is particular here: there is no executor. Each task has a thread ([`runtime`]), which waits
+//! in [`block_on`] for sockets, pipes and timers of `async-io`. [`serve_stdio`] keeps the standard
+//! output clean. Readers and writers that the system cannot wait for have threads.
 //!
 //! Programs start from a [`Server`] with handlers, or from a [`Host`] that returns a [`Client`], and
 //! run it with one of these:
@@ -28,7 +31,7 @@
 //! With the feature `macros`, the attributes `tool`, `prompt` and `tools` turn functions into tools
 //! and prompts. The crate `mcp-sansio-test` tests servers and clients in one process.
 //!
-//! Nothing here depends on the protocol, apart from streams and processes.
+//! Nothing here depends on the protocol.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -36,15 +39,11 @@
 #[cfg(feature = "client")]
 mod any_connection;
 mod background_driver;
-mod byte_queue;
+mod block_on;
 #[cfg(feature = "client")]
 mod child;
-mod clock;
 #[cfg(feature = "client")]
 mod connect;
-#[cfg(unix)]
-mod descriptor;
-mod executor;
 #[cfg(unix)]
 mod fd_stream;
 #[cfg(feature = "http-client")]
@@ -53,35 +52,30 @@ mod http_client;
 mod http_server;
 #[cfg(feature = "auth")]
 mod loopback;
-#[cfg(any(feature = "auth", feature = "http-server"))]
-mod network;
 mod pipe_stream;
 pub mod runtime;
 mod serve;
 #[cfg(unix)]
 mod standard_output;
 mod threaded_stream;
-mod threads;
 mod wait;
 mod worker;
 
 #[cfg(feature = "client")]
 pub use any_connection::AnyConnection;
 pub use background_driver::BackgroundDriver;
+pub use block_on::{block_on, sleep};
 #[cfg(feature = "client")]
 pub use child::{ChildServer, ChildStream};
-pub use clock::{Clock, sleep};
 #[cfg(feature = "client")]
 pub use connect::{ChildConnection, spawn, spawn_with};
-pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
 pub use http_client::{
-    ConnectError, Connector, ConnectorBuilder, HttpConnection, ThreadedBody, ThreadedExchange,
-    ThreadedExchanger, connect, connect_with,
+    ConnectError, Connector, ConnectorBuilder, HttpConnection, connect, connect_with,
 };
 #[cfg(all(unix, feature = "http-server"))]
 pub use http_server::serve_http_unix;
@@ -89,6 +83,7 @@ pub use http_server::serve_http_unix;
 pub use http_server::{BackgroundListener, HttpListener, HttpService, serve_http};
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
+pub use mcp_sansio_async::async_io::AsyncTimer as Clock;
 pub use mcp_sansio_async::clock::now;
 #[doc(inline)]
 pub use mcp_sansio_async::names::*;

@@ -37,7 +37,7 @@ impl Loopback {
     ///
     /// The operating system failed: the port is in use.
     pub fn bind(port: u16) -> io::Result<Self> {
-        block_on(mcp_sansio_async::Loopback::bind(port))?.map(Self)
+        block_on(mcp_sansio_async::Loopback::bind(port)).map(Self)
     }
 
     /// Sets the path of the redirect, instead of `/callback`.
@@ -77,15 +77,13 @@ impl Loopback {
     ///
     /// # Errors
     ///
-    /// The user did not come back in time; the request is for another redirect URI; the system is
-    /// out of descriptors.
+    /// The user did not come back in time; the request is for another redirect URI.
     pub fn authorize(
         &self,
         request: &AuthorizationRequest,
         open: impl FnOnce(&str) + Send,
     ) -> Result<String, ActionFailure> {
-        let redirected = block_on(self.0.authorize(request.clone(), open));
-        redirected.map_err(|error| ActionFailure::Failed(error.to_string()))?
+        block_on(self.0.authorize(request.clone(), open))
     }
 }
 

@@ -45,7 +45,7 @@ pub fn serve(
     writer: impl Write + Send + 'static,
 ) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
-    let stream = ThreadedStream::new(reader, writer)?;
+    let stream = ThreadedStream::new(reader, writer);
     drive(endpoint, stream, StreamSettings::default())
 }
 
@@ -74,7 +74,7 @@ pub fn drive(
     stream: impl ByteStream,
     settings: StreamSettings,
 ) -> Result<(), Error> {
-    Ok(block_on(driver(endpoint, stream, settings))??)
+    Ok(block_on(driver(endpoint, stream, settings))?)
 }
 
 /// Creates a driver whose blocking handlers run on threads.

@@ -1,9 +1,8 @@
 use std::future::IntoFuture;
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+
+use futures_lite::future::block_on;
+use mcp_sansio_async::StopHandle;
 
 /// Waits for a future on the calling thread.
 pub trait Wait: IntoFuture + Sized {
@@ -11,13 +10,10 @@ pub trait Wait: IntoFuture + Sized {
     ///
     /// For futures that another thread drives, such as calls of a client whose connection runs in
     /// the [`BackgroundDriver`](crate::BackgroundDriver). Calling it on the thread of that
-    /// connection, that is in one of its handlers, would deadlock. A future that reads and writes
-    /// needs [`block_on`](crate::block_on) instead.
+    /// connection, that is in one of its handlers, would deadlock. For a future that reads and
+    /// writes, [`block_on`](crate::block_on) is faster.
     fn wait(self) -> Self::Output {
-        match wait(self, || false, &Parker::new()) {
-            Some(output) => output,
-            None => unreachable!("nothing cancels the wait"),
-        }
+        block_on(self.into_future())
     }
 
     /// Like [`wait`](Self::wait), until another thread cancels it through `handle`. Then it drops
@@ -38,48 +34,23 @@ pub trait Wait: IntoFuture + Sized {
     /// # Ok(()) }
     /// ```
     fn wait_or_cancel(self, handle: &CancelHandle) -> Option<Self::Output> {
-        let parker = Parker::new();
-        let _registered = Registered::new(handle, &parker);
-        if handle.is_cancelled() {
-            return None;
-        }
-        wait(self, || handle.is_cancelled(), &parker)
+        let registered = Registered::new(handle);
+        block_on(registered.stop.until_stopped(self.into_future()))
     }
 }
 
-/// Polls the future until it is ready or `is_cancelled`, and parks the thread in between.
-fn wait<F: IntoFuture>(
-    future: F,
-    is_cancelled: impl Fn() -> bool,
-    parker: &Arc<Parker>,
-) -> Option<F::Output> {
-    let waker = Waker::from(Arc::clone(parker));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future.into_future());
-    loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-            return Some(output);
-        }
-        if is_cancelled() {
-            return None;
-        }
-        // Other code may unpark the thread, too.
-        while !parker.woken.swap(false, Ordering::Acquire) {
-            thread::park();
-        }
-    }
-}
+impl<F: IntoFuture> Wait for F {}
 
 /// Cancels [waits](Wait::wait_or_cancel) from another thread: the current ones, and all later ones.
 /// Clones cancel the same waits.
 #[derive(Clone, Debug, Default)]
-pub struct CancelHandle(Arc<Cancel>);
+pub struct CancelHandle(Arc<Mutex<Waits>>);
 
 #[derive(Debug, Default)]
-struct Cancel {
-    is_cancelled: AtomicBool,
-    /// The waiting threads.
-    waiting: Mutex<Vec<Arc<Parker>>>,
+struct Waits {
+    are_cancelled: bool,
+    /// The current ones.
+    handles: Vec<StopHandle>,
 }
 
 impl CancelHandle {
@@ -91,73 +62,59 @@ impl CancelHandle {
 
     /// Cancels all waits, now and in the future.
     pub fn cancel(&self) {
-        self.0.is_cancelled.store(true, Ordering::Release);
-        for parker in self.waiting().iter() {
-            parker.wake_by_ref();
-        }
+        let mut waits = self.waits();
+        waits.are_cancelled = true;
+        let handles = std::mem::take(&mut waits.handles);
+        drop(waits);
+        handles.iter().for_each(StopHandle::stop);
     }
 
     /// Returns whether the handle is cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.is_cancelled.load(Ordering::Acquire)
+        self.waits().are_cancelled
     }
 
     // A panic elsewhere leaves no inconsistent state.
-    fn waiting(&self) -> MutexGuard<'_, Vec<Arc<Parker>>> {
-        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Registers a waiting thread until it is dropped.
+/// Registers a wait until it is dropped.
 struct Registered<'a> {
     handle: &'a CancelHandle,
-    parker: &'a Arc<Parker>,
+    stop: StopHandle,
 }
 
 impl<'a> Registered<'a> {
-    fn new(handle: &'a CancelHandle, parker: &'a Arc<Parker>) -> Self {
-        handle.waiting().push(Arc::clone(parker));
-        Self { handle, parker }
+    fn new(handle: &'a CancelHandle) -> Self {
+        let stop = StopHandle::default();
+        let mut waits = handle.waits();
+        if waits.are_cancelled {
+            stop.stop();
+        } else {
+            waits.handles.push(stop.clone());
+        }
+        drop(waits);
+        Self { handle, stop }
     }
 }
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        self.handle.waiting().retain(|other| !Arc::ptr_eq(other, self.parker));
-    }
-}
-
-impl<F: IntoFuture> Wait for F {}
-
-#[derive(Debug)]
-struct Parker {
-    thread: Thread,
-    woken: AtomicBool,
-}
-
-impl Parker {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { thread: thread::current(), woken: AtomicBool::new(false) })
-    }
-}
-
-impl Wake for Parker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if !self.woken.swap(true, Ordering::Release) {
-            self.thread.unpark();
-        }
+        self.stop.stop();
+        self.handle.waits().handles.retain(|handle| !handle.is_stopped());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::future::{pending, poll_fn, ready};
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
+    use std::task::Poll;
+    use std::thread;
 
     use super::*;
 
@@ -204,7 +161,7 @@ mod tests {
         }
         handle.cancel();
         assert_eq!(threads.map(|thread| thread.join().unwrap()), [None; 3]);
-        assert!(handle.waiting().is_empty());
+        assert!(handle.waits().handles.is_empty());
     }
 
     #[test]

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
+use mcp_sansio_async::HyperSocket;
 use mcp_sansio_async::http_client::cause::system;
 use mcp_sansio_async::http_client::{
     self, ConnectorError, Dial, DialAddress, HttpConnection, ResponseBody,
 };
-use mcp_sansio_async::{HttpDriver, HyperSocket, Runtime as _};
 use mcp_sansio_handlers::Host;
-use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 #[cfg(unix)]
@@ -22,8 +21,8 @@ use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
+use crate::Error;
 use crate::runtime::TokioRuntime;
-use crate::{Error, TokioTimer};
 
 /// A peer that disappeared is probed after this period of silence,
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
@@ -64,16 +63,6 @@ pub type TokioExchanger = http_client::ConnectorExchanger<Connector>;
 
 /// An exchange of a [`TokioExchanger`].
 pub type TokioExchange = http_client::ConnectorExchange<ResponseBody>;
-
-/// Creates a driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
-#[must_use]
-pub fn drive_http<E: HttpEndpoint>(
-    mut endpoint: E,
-    connector: Connector,
-) -> HttpDriver<E, TokioExchanger, TokioTimer> {
-    endpoint.set_spawner(TokioRuntime::spawn_blocking);
-    HttpDriver::new(endpoint, TokioExchanger::new(connector), TokioTimer::new())
-}
 
 /// Connects to the server at `url` with a new [`Connector`] with default settings. A spawned task
 /// drives the connection. For more than one connection, share a connector and use

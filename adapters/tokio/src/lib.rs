@@ -60,7 +60,7 @@ pub use clock::now;
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
 pub use http_client::{
-    ConnectError, Connector, ConnectorBuilder, TokioExchange, TokioExchanger, connect, drive_http,
+    ConnectError, Connector, ConnectorBuilder, TokioExchange, TokioExchanger, connect,
 };
 #[cfg(all(unix, feature = "http-server"))]
 pub use http_service::serve_http_unix;

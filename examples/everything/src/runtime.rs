@@ -24,7 +24,7 @@ pub enum Runtime {
     Smol,
     /// async-std, with its thread pool for spawned tasks.
     AsyncStd,
-    /// No runtime: blocking calls of the standard library and `poll(2)`.
+    /// Blocking calls, with a thread for each task.
     Std,
 }
 
@@ -82,7 +82,7 @@ impl Runtime {
             }
             Self::Smol => Ok(smol::block_on(future)),
             Self::AsyncStd => Ok(async_std::task::block_on(future)),
-            Self::Std => mcp_sansio_std::block_on(future),
+            Self::Std => Ok(mcp_sansio_std::block_on(future)),
         }
     }
 

@@ -247,7 +247,7 @@ fn a_connector_reaches_other_hosts_without_the_socket() {
             assert_eq!(text(result).as_deref(), Ok(who), "{url}");
         });
         use mcp_sansio_std::{Connector, Wait, connect_with};
-        let connector = Connector::builder().unix_socket(folder.socket()).build();
+        let connector = Connector::builder().unix_socket(folder.socket()).build().unwrap();
         let client = connect_with(options(), &connector, &host()).unwrap();
         for _ in 0..3 {
             let result = client.call_tool("who", &NoArguments {}).wait();

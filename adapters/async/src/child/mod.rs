@@ -18,8 +18,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use connection::{ChildConnection, SpawnOptions, connect, connect_with};
-#[cfg(unix)]
-pub use members::wait_unreaped;
 pub use observer::TransferDirection;
 pub use open::{OpenOutcome, open};
 pub use process::{Process, Started};

@@ -1,7 +1,6 @@
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
-use std::pin::pin;
 use std::process::ExitStatus;
 use std::task::{Context, Poll};
 
@@ -44,26 +43,6 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
     /// Waits until the process has exited, and returns its status. It can be called again.
     /// Cancel-safe.
     fn wait(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + Send;
-
-    /// Waits until the process has exited. On Unix its id remains in use, if possible, until
-    /// [`wait`](Self::wait) is called, so that its process group can be ended before. It may block
-    /// the thread if each task of the runtime has its own.
-    fn exited(&mut self) -> impl Future<Output = io::Result<()>> + Send {
-        async {
-            #[cfg(unix)]
-            let id = self.id();
-            let mut wait = pin!(self.wait());
-            poll_fn(|cx| {
-                // The runtime wakes this task, and waits for the process in the next poll.
-                #[cfg(unix)]
-                if id.is_some_and(super::members::has_exited) {
-                    return Poll::Ready(Ok(()));
-                }
-                wait.as_mut().poll(cx).map_ok(drop)
-            })
-            .await
-        }
-    }
 
     /// Kills the process, unless it has exited.
     fn kill(&mut self);

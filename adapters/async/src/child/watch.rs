@@ -62,7 +62,7 @@ impl Drop for KillGuard {
 /// Waits until the child has exited, and leaves it to be waited for.
 async fn exit<P: Process>(process: &mut P, group: &Group) -> io::Result<()> {
     {
-        let mut exited = pin!(process.exited());
+        let mut exited = pin!(exited(process));
         let outcome = poll_fn(|cx| match group.poll_killed(cx) {
             Poll::Ready(()) => Poll::Ready(None),
             Poll::Pending => exited.as_mut().poll(cx).map(Some),
@@ -72,13 +72,30 @@ async fn exit<P: Process>(process: &mut P, group: &Group) -> io::Result<()> {
         }
     }
     process.kill();
-    process.exited().await
+    exited(process).await
 }
 
 /// Ends the output of a child that has exited, even if another process holds the pipe.
 async fn end_output<S: ByteStream>(stream: StreamControl<S>, runtime: impl Runtime) {
     timeout(&runtime, DRAIN_TIMEOUT, pending::<()>()).await;
     stream.end_output();
+}
+
+/// Waits until the process has exited. On Unix its id remains in use, if possible, until
+/// [`Process::wait`] is called, so that its process group can be ended before.
+async fn exited<P: Process>(process: &mut P) -> io::Result<()> {
+    #[cfg(unix)]
+    let id = process.id();
+    let mut wait = pin!(process.wait());
+    poll_fn(|cx| {
+        // The runtime wakes this task, and waits for the process in the next poll.
+        #[cfg(unix)]
+        if id.is_some_and(super::members::has_exited) {
+            return Poll::Ready(Ok(()));
+        }
+        wait.as_mut().poll(cx).map_ok(drop)
+    })
+    .await
 }
 
 /// Gives the processes that the child left behind time to end.

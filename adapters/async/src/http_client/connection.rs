@@ -1,7 +1,7 @@
 use std::ops::Deref;
 
 use mcp_sansio::http::{HttpClientOptions, Location};
-use mcp_sansio_handlers::endpoint::HttpEndpoint as _;
+use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use mcp_sansio_handlers::{Client, Host};
 
 use super::{Connect, ConnectorError, ConnectorExchanger, LastFailure};
@@ -74,6 +74,22 @@ pub async fn connect_with<C: Connect>(
             Err(Box::new(ConnectError::from_close_reason(&url, reason, last_failure.get())).into())
         }
     }
+}
+
+/// Creates a driver of `endpoint` over the exchanges of `connector`, to await or to spawn on the
+/// runtime of the connector.
+///
+/// # Panics
+///
+/// Where [`Runtime::current`] does.
+#[must_use]
+pub fn drive_http<E: HttpEndpoint, C: Connect>(
+    mut endpoint: E,
+    connector: C,
+) -> HttpDriver<E, ConnectorExchanger<C>, <C::Runtime as Runtime>::Timer> {
+    endpoint.set_spawner(C::Runtime::spawn_blocking);
+    let timer = C::Runtime::current().timer();
+    HttpDriver::new(endpoint, ConnectorExchanger::new(connector), timer)
 }
 
 /// A client of a server over HTTP. Derefs to the [`Client`].

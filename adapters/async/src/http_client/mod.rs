@@ -30,7 +30,7 @@ mod tls;
 
 #[cfg(feature = "tls")]
 pub use certificates::Certificates;
-pub use connection::{HttpConnection, connect, connect_with};
+pub use connection::{HttpConnection, connect, connect_with, drive_http};
 #[cfg(feature = "http-client")]
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::marker::PhantomData;
 use std::net;
 #[cfg(unix)]
 use std::os::unix::net::UnixListener;
@@ -11,7 +12,7 @@ use mcp_sansio::http::{SharedLimit, SharedResource};
 use super::acceptor::{connection_limit, quarter_unless};
 use super::connection::{Settings, serve_connection};
 use super::{Acceptor, Budget, Http2Timeouts, HttpService};
-use crate::HyperNetwork;
+use crate::{HyperNetwork, ListenerSocket, Network};
 #[cfg(unix)]
 use crate::{UnixSocket, UnixSocketFile};
 
@@ -20,11 +21,15 @@ use crate::{UnixSocket, UnixSocketFile};
 ///
 /// A client that closes its write side of an HTTP/1.1 connection before the response is complete
 /// counts as disconnected, since the two cannot be distinguished.
-pub struct HttpListener<N: HyperNetwork> {
+///
+/// `L` is the type of the socket: registered with the runtime, or a [`ListenerSocket`] that is yet
+/// to be [registered](HttpListener::register).
+pub struct HttpListener<N: HyperNetwork, L = <N as Network>::Listener> {
     // Dropped before the listener: see `UnixSocketFile`.
     #[cfg(unix)]
     socket_file: Option<UnixSocketFile>,
-    listener: N::Listener,
+    listener: L,
+    runtime: PhantomData<fn() -> N>,
     connections_max: usize,
     connections_per_caller_max: Option<usize>,
     settings: Settings,
@@ -34,14 +39,15 @@ pub struct HttpListener<N: HyperNetwork> {
     peer_principals: bool,
 }
 
-impl<N: HyperNetwork> HttpListener<N> {
+impl<N: HyperNetwork, L> HttpListener<N, L> {
     /// Creates a listener that serves on `listener`.
     #[must_use]
-    pub fn new(listener: impl Into<N::Listener>) -> Self {
+    pub fn new(listener: impl Into<L>) -> Self {
         Self {
             #[cfg(unix)]
             socket_file: None,
             listener: listener.into(),
+            runtime: PhantomData,
             connections_max: 16_384,
             connections_per_caller_max: None,
             settings: Settings {
@@ -171,6 +177,14 @@ impl<N: HyperNetwork> HttpListener<N> {
         self
     }
 
+    /// Returns the socket.
+    #[must_use]
+    pub const fn socket(&self) -> &L {
+        &self.listener
+    }
+}
+
+impl<N: HyperNetwork> HttpListener<N> {
     /// Serves until `shutdown` completes, and then until the responses in progress are complete or
     /// their time is up. This closes the service for all its clones: see [`HttpService::close`].
     /// Dropping the future aborts all connections.
@@ -204,13 +218,48 @@ impl<N: HyperNetwork> HttpListener<N> {
     }
 }
 
+impl<N: HyperNetwork> HttpListener<N, ListenerSocket> {
+    /// Registers the socket with the runtime.
+    ///
+    /// # Errors
+    ///
+    /// The system is out of resources.
+    ///
+    /// # Panics
+    ///
+    /// Where [`Runtime::current`](crate::Runtime::current) does.
+    pub fn register(self) -> io::Result<HttpListener<N>> {
+        Ok(HttpListener {
+            #[cfg(unix)]
+            socket_file: self.socket_file,
+            listener: N::listener(self.listener)?,
+            runtime: PhantomData,
+            connections_max: self.connections_max,
+            connections_per_caller_max: self.connections_per_caller_max,
+            settings: self.settings,
+            held_bytes_max: self.held_bytes_max,
+            held_bytes_per_caller_max: self.held_bytes_per_caller_max,
+            linger: self.linger,
+            peer_principals: self.peer_principals,
+        })
+    }
+
+    /// Creates a listener on a Unix-domain socket, whose file is removed when the listener stops.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn on_unix_socket(socket: UnixSocket) -> Self {
+        let (listener, file) = socket.into_parts();
+        Self { socket_file: Some(file), ..Self::new(listener) }
+    }
+}
+
 impl<N: HyperNetwork> TryFrom<net::TcpListener> for HttpListener<N> {
     type Error = io::Error;
 
     /// Fails if the system is out of resources, and panics where
     /// [`Runtime::current`](crate::Runtime::current) does.
     fn try_from(listener: net::TcpListener) -> io::Result<Self> {
-        N::listener(listener.into()).map(Self::new)
+        HttpListener::<N, ListenerSocket>::new(listener).register()
     }
 }
 
@@ -221,7 +270,7 @@ impl<N: HyperNetwork> TryFrom<UnixListener> for HttpListener<N> {
     /// Leaves the file of the socket to the caller. Fails if the system is out of resources, and
     /// panics where [`Runtime::current`](crate::Runtime::current) does.
     fn try_from(listener: UnixListener) -> io::Result<Self> {
-        N::listener(listener.into()).map(Self::new)
+        HttpListener::<N, ListenerSocket>::new(listener).register()
     }
 }
 
@@ -232,12 +281,11 @@ impl<N: HyperNetwork> TryFrom<UnixSocket> for HttpListener<N> {
     /// Fails if the system is out of resources, and panics where
     /// [`Runtime::current`](crate::Runtime::current) does.
     fn try_from(socket: UnixSocket) -> io::Result<Self> {
-        let (listener, file) = socket.into_parts();
-        Ok(Self { socket_file: Some(file), ..Self::try_from(listener)? })
+        HttpListener::on_unix_socket(socket).register()
     }
 }
 
-impl<N: HyperNetwork> fmt::Debug for HttpListener<N> {
+impl<N: HyperNetwork, L: fmt::Debug> fmt::Debug for HttpListener<N, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpListener").field("listener", &self.listener).finish_non_exhaustive()
     }

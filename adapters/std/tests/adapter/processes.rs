@@ -71,19 +71,18 @@ fn write_all(stream: &mut ChildStream, mut bytes: &[u8]) {
             }
         }
         Poll::Ready(())
-    }))
-    .unwrap();
+    }));
 }
 
 fn close(stream: &mut ChildStream) {
-    block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap().unwrap();
+    block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap();
 }
 
 fn read_to_end(stream: &mut ChildStream) -> String {
     let mut text = Vec::new();
     let mut buffer = [0; 65536];
     loop {
-        match block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap() {
+        match block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap() {
             0 => return String::from_utf8(text).unwrap(),
             length => text.extend_from_slice(&buffer[..length]),
         }
@@ -93,7 +92,7 @@ fn read_to_end(stream: &mut ChildStream) -> String {
 /// Waits for the first output of the child.
 fn wait_for_output(stream: &mut ChildStream) {
     let mut buffer = [0; 100];
-    assert!(block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap() > 0);
+    assert!(block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap() > 0);
 }
 
 fn is_gone(id: u32) -> bool {

@@ -2,7 +2,7 @@
 
 use mcp_sansio_std::protocol::ResourceContents;
 use mcp_sansio_std::{
-    Client, Connector, Host, HttpClientOptions, HttpConnection, Location, NoArguments, Wait,
+    Client, Connector, Host, HttpClientOptions, HttpConnection, Location, NoArguments, Proxy, Wait,
     connect_with,
 };
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn connect(url: &str, token: Option<&str>) -> Result<HttpConnection, mcp_sansio_
         Some(token) => options.header("Authorization", &format!("Bearer {token}")).unwrap(),
         None => options,
     };
-    let connector = Connector::builder().no_proxy().build();
+    let connector = Connector::builder().proxy(Proxy::none()).build().unwrap();
     connect_with(options, &connector, &Host::new("test", "1.0.0"))
 }
 

@@ -6,8 +6,6 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub use unix::wait_unreaped;
-#[cfg(unix)]
 pub(super) use unix::{Members, has_exited};
 #[cfg(windows)]
 pub(super) use windows::Members;

@@ -1,5 +1,3 @@
-use std::io;
-
 use rustix::process::{Pid, Signal, kill_process_group};
 #[cfg(not(any(target_os = "openbsd", target_os = "redox")))]
 use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -72,23 +70,6 @@ pub(in crate::child) fn has_exited(id: u32) -> bool {
 #[cfg(any(target_os = "openbsd", target_os = "redox"))]
 pub(in crate::child) const fn has_exited(_: u32) -> bool {
     false
-}
-
-/// Blocks the thread until a child has exited, and leaves it to be waited for. Returns false where
-/// the system cannot do that.
-///
-/// # Errors
-///
-/// The system has lost the child: other code in this process has already waited for it.
-pub fn wait_unreaped(id: u32) -> io::Result<bool> {
-    #[cfg(not(any(target_os = "openbsd", target_os = "redox")))]
-    if let Some(pid) = pid(id) {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), options))?;
-        return Ok(true);
-    }
-    let _ = id;
-    Ok(false)
 }
 
 #[cfg(all(test, any(target_os = "android", target_os = "linux")))]

@@ -1,3 +1,5 @@
+//! The client over HTTP: the blocking version of that of `mcp_sansio_async`.
+
 use std::ops::Deref;
 #[cfg(unix)]
 use std::path::PathBuf;
@@ -6,7 +8,17 @@ use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio_async::http_client::{self, ConnectorError};
 use mcp_sansio_handlers::{Client, Host};
 
-use crate::{Connector, Error, block_on};
+use crate::runtime::ThreadRuntime;
+use crate::{Error, block_on};
+
+/// Performs HTTP exchanges: connection pool, TLS, proxies; HTTP/1.1. Each connection has a thread.
+pub type Connector = http_client::Connector<ThreadRuntime>;
+
+/// Configures a [`Connector`].
+pub type ConnectorBuilder = http_client::ConnectorBuilder<ThreadRuntime>;
+
+/// Why a connection to a server over HTTP could not be opened.
+pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
 
 /// Connects to the server at `url` with a new [`Connector`] with default settings. A thread drives
 /// the connection. Waits until it is open. For more than one connection, share a connector and use
@@ -29,8 +41,7 @@ use crate::{Connector, Error, block_on};
 /// [`Error::Connect`]: the URL is invalid, or the connection could not be opened within the limits
 /// of the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
 pub fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
-    let connected = http_client::connect(url, || Ok(Connector::new()), host);
-    Ok(HttpConnection::new(block_on(connected)??))
+    block_on(http_client::connect(url, Connector::new, host)).map(HttpConnection::new)
 }
 
 /// Connects to the server on the Unix-domain socket at `path`, at the URL `http://localhost/mcp`. A
@@ -42,9 +53,9 @@ pub fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
 /// [`Error::Connect`], as [`connect`].
 #[cfg(unix)]
 pub fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpConnection, Error> {
-    let connector = || Ok(Connector::builder().unix_socket(path).build());
+    let connector = || Connector::builder().unix_socket(path).build();
     let connected = http_client::connect("http://localhost/mcp", connector, host);
-    Ok(HttpConnection::new(block_on(connected)??))
+    block_on(connected).map(HttpConnection::new)
 }
 
 /// Connects with `connector`. A thread drives the connection. Waits until it is open.
@@ -64,7 +75,7 @@ pub fn connect_with(
     connector: &Connector,
     host: &Host,
 ) -> Result<HttpConnection, Error> {
-    Ok(HttpConnection::new(block_on(http_client::connect_with(options, connector, host))??))
+    block_on(http_client::connect_with(options, connector, host)).map(HttpConnection::new)
 }
 
 /// A client of a server over HTTP. Derefs to the [`Client`]; [`Wait`](crate::Wait) waits for its
@@ -100,8 +111,7 @@ impl HttpConnection {
     ///
     /// Calling it in a handler of the connection would deadlock.
     pub fn close(self) {
-        // The connection is closed in any case.
-        let _ended = block_on(self.connection.close());
+        block_on(self.connection.close());
     }
 }
 
@@ -127,7 +137,7 @@ mod tests {
     use mcp_sansio_handlers::Server;
 
     use super::*;
-    use crate::{HttpListener, HttpService};
+    use crate::{HttpListener, HttpService, Proxy};
 
     #[test]
     fn a_connector_caches_the_era_of_a_server() {
@@ -136,7 +146,7 @@ mod tests {
             HttpService::new(&Server::new("test", "1"), HttpServerOptions::new()).unwrap();
         let serving = HttpListener::new(listener).spawn(service).unwrap();
         let url = Location::parse(&format!("http://{}/mcp", serving.address().unwrap())).unwrap();
-        let connector = Connector::builder().no_proxy().build();
+        let connector = Connector::builder().proxy(Proxy::none()).build().unwrap();
         assert_eq!(connector.era_cache().get(url.origin()), None);
         let options = HttpClientOptions::new(url.clone());
         connect_with(options, &connector, &Host::new("test", "1")).unwrap().close();

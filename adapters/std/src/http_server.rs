@@ -1,3 +1,5 @@
+//! The server on HTTP: the blocking version of that of `mcp_sansio_async`.
+
 use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -7,18 +9,94 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
-use mcp_sansio::http::{HttpServerOptions, SharedLimit, SharedResource};
-use mcp_sansio_async::http_server::{Acceptor, Budget, Permit};
-use mcp_sansio_async::{ListenerSocket, Network, StopHandle};
+use mcp_sansio::http::{HttpServerOptions, SharedLimit, SharedOptions};
+use mcp_sansio_async::ListenerSocket;
 #[cfg(unix)]
-use mcp_sansio_async::{UnixSocket, UnixSocketFile};
-use mcp_sansio_handlers::Server;
+use mcp_sansio_async::UnixSocket;
+use mcp_sansio_async::http_server::{self, SharedStore};
+use mcp_sansio_handlers::{Server, ServerHandle};
 
-use super::socket::Socket;
-use super::{HttpService, Timeouts, connection};
-use crate::runtime::ThreadRuntime;
+use crate::runtime::{ThreadRuntime, refused_threads};
 use crate::worker::Worker;
 use crate::{Error, block_on};
+
+/// Concurrent handlers of a server, each with a thread if it has to wait: a number of threads that
+/// systems grant a process by default.
+const HANDLERS_MAX: usize = 1000;
+
+/// Concurrent connections, each with a thread. Including waiting handlers, this stays within the
+/// threads and descriptors that systems grant a process by default.
+const CONNECTIONS_MAX: usize = 512;
+
+/// A server on HTTP. All clones share one server. [`HttpListener`] accepts its clients.
+///
+/// A synchronous handler runs on the thread of its client's connection. An `async` handler that has
+/// to wait gets its own thread, where it is polled within a [`block_on`](crate::block_on).
+#[derive(Clone, Debug)]
+pub struct HttpService(http_server::HttpService<ThreadRuntime>);
+
+impl HttpService {
+    /// Creates a service for a server. A thread handles its deadlines; it ends with the last clone.
+    ///
+    /// # Errors
+    ///
+    /// The server's catalog is invalid; the operating system has no entropy or is out of threads.
+    pub fn new(server: &Server, options: HttpServerOptions) -> Result<Self, Error> {
+        let mut limits = options.limits_ref().clone();
+        limits.handlers_max = limits.handlers_max.min(HANDLERS_MAX);
+        let refused = refused_threads();
+        let service = http_server::HttpService::new(server, options.limits(limits))?;
+        if refused_threads() != refused {
+            return Err(io::Error::other(
+                "cannot start the timer thread: the system is out of threads",
+            )
+            .into());
+        }
+        Ok(Self(service))
+    }
+
+    /// Creates a service that shares its sessions and streams with other nodes through a store: see
+    /// [`HttpServerOptions::shared`]. A thread runs the store.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_shared_store(
+        server: &Server,
+        options: HttpServerOptions,
+        sharing: SharedOptions,
+        store: impl SharedStore,
+    ) -> Result<Self, Error> {
+        let service = Self::new(server, options.shared(sharing))?;
+        service.0.run_store(store);
+        Ok(service)
+    }
+
+    /// Answers health checks at `path`: see [`HttpService::health`](http_server::HttpService::health).
+    #[must_use]
+    pub fn health(self, path: impl Into<String>) -> Self {
+        Self(self.0.health(path))
+    }
+
+    /// Whether [health checks](Self::health) answer 200.
+    pub fn set_ready(&self, ready: bool) {
+        self.0.set_ready(ready);
+    }
+
+    /// Returns a handle to all clients, for use outside of handlers.
+    #[must_use]
+    pub fn handle(&self) -> ServerHandle {
+        self.0.handle()
+    }
+
+    /// Accepts no more requests, through any clone, and waits until the responses in progress are
+    /// complete. Open event streams end.
+    ///
+    /// Calling it in a handler would deadlock.
+    pub fn close(&self) {
+        block_on(self.0.close());
+    }
+}
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
 ///
@@ -65,45 +143,14 @@ pub fn serve_http_unix(server: Server, path: impl AsRef<Path>) -> Result<(), Err
 ///
 /// A client that closes its write side before the response is complete counts as disconnected,
 /// since the two cannot be distinguished. A running synchronous handler is not notified.
-///
-/// A request head may have at most 64 KiB and 100 fields. Ambiguous input, which this server and a
-/// proxy before it could interpret differently, is refused: contradictory lengths, folded lines,
-/// invalid line endings.
 #[derive(Debug)]
-pub struct HttpListener {
-    // Dropped before the listener: see `UnixSocketFile`.
-    #[cfg(unix)]
-    socket_file: Option<UnixSocketFile>,
-    listener: ListenerSocket,
-    connections_max: usize,
-    connections_per_caller_max: Option<usize>,
-    held_bytes_max: usize,
-    held_bytes_per_caller_max: Option<usize>,
-    timeouts: Timeouts,
-    linger: Duration,
-    peer_principals: bool,
-}
+pub struct HttpListener(http_server::HttpListener<ThreadRuntime, ListenerSocket>);
 
 impl HttpListener {
     /// Creates a listener that serves on `listener`.
     #[must_use]
-    pub const fn new(listener: TcpListener) -> Self {
-        Self::with_socket(ListenerSocket::Tcp(listener))
-    }
-
-    const fn with_socket(listener: ListenerSocket) -> Self {
-        Self {
-            #[cfg(unix)]
-            socket_file: None,
-            listener,
-            connections_max: 512,
-            connections_per_caller_max: None,
-            held_bytes_max: 256 * 1024 * 1024,
-            held_bytes_per_caller_max: None,
-            timeouts: Timeouts { head: Duration::from_secs(30), stall: Duration::from_secs(30) },
-            linger: Duration::from_secs(10),
-            peer_principals: true,
-        }
+    pub fn new(listener: TcpListener) -> Self {
+        Self(http_server::HttpListener::new(listener).connections_max(CONNECTIONS_MAX))
     }
 
     /// Whether the user at the other end of a Unix-domain socket is the caller of its requests:
@@ -111,18 +158,16 @@ impl HttpListener {
     /// [protected](Server::protect) server identifies callers by their tokens instead. `true` by
     /// default. Turn it off behind a reverse proxy, which connects as one user for all its clients.
     #[must_use]
-    pub const fn peer_principals(mut self, principals: bool) -> Self {
-        self.peer_principals = principals;
-        self
+    pub fn peer_principals(self, principals: bool) -> Self {
+        Self(self.0.peer_principals(principals))
     }
 
-    /// Limits concurrent connections, each with a thread and three descriptors; others wait to be
-    /// accepted. 512 by default: including waiting handlers, this stays within the threads and
-    /// descriptors that systems grant a process by default.
+    /// Limits concurrent connections, each with a thread; others wait to be accepted. 512 by
+    /// default: including waiting handlers, this stays within the threads and descriptors that
+    /// systems grant a process by default.
     #[must_use]
-    pub const fn connections_max(mut self, connections: usize) -> Self {
-        self.connections_max = connections;
-        self
+    pub fn connections_max(self, connections: usize) -> Self {
+        Self(self.0.connections_max(connections))
     }
 
     /// Limits concurrent connections of one client: an address (for IPv6, its first 64 bits), or a
@@ -130,9 +175,8 @@ impl HttpListener {
     /// [`connections_max`](Self::connections_max) by default, and at most three quarters. Raise both
     /// behind a reverse proxy, whose address all clients share.
     #[must_use]
-    pub const fn connections_per_caller_max(mut self, connections: usize) -> Self {
-        self.connections_per_caller_max = Some(connections);
-        self
+    pub fn connections_per_caller_max(self, connections: usize) -> Self {
+        Self(self.0.connections_per_caller_max(connections))
     }
 
     /// Limits the bytes of responses above 64 KiB that all connections hold together because clients
@@ -140,66 +184,53 @@ impl HttpListener {
     /// Event streams are bounded by
     /// [`ServerLimits::unread_bytes_max`](mcp_sansio::http::ServerLimits) instead.
     #[must_use]
-    pub const fn held_bytes_max(mut self, bytes: usize) -> Self {
-        self.held_bytes_max = bytes;
-        self
+    pub fn held_bytes_max(self, bytes: usize) -> Self {
+        Self(self.0.held_bytes_max(bytes))
     }
 
     /// Sets the same limit for one caller: for the principal of a token or, without one, for an
     /// address or a user of this computer. Above it, the status is 429. A quarter of
     /// [`held_bytes_max`](Self::held_bytes_max) by default, and at most three quarters.
     #[must_use]
-    pub const fn held_bytes_per_caller_max(mut self, bytes: usize) -> Self {
-        self.held_bytes_per_caller_max = Some(bytes);
-        self
+    pub fn held_bytes_per_caller_max(self, bytes: usize) -> Self {
+        Self(self.0.held_bytes_per_caller_max(bytes))
     }
 
     /// Returns the limits that the clients of the listener share. Those of the server are in
     /// [`ServerLimits::shared`](mcp_sansio::http::ServerLimits::shared).
     #[must_use]
     pub fn shared_limits(&self) -> [SharedLimit; 2] {
-        let quarter_unless =
-            |share: Option<usize>, total: usize| share.unwrap_or_else(|| (total / 4).max(1));
-        let (connections, bytes) = (self.connections_max, self.held_bytes_max);
-        let own_connections = quarter_unless(self.connections_per_caller_max, connections);
-        let own_bytes = quarter_unless(self.held_bytes_per_caller_max, bytes);
-        [
-            SharedLimit::new(SharedResource::Connections, connections, own_connections),
-            SharedLimit::new(SharedResource::ResponseBytes, bytes, own_bytes),
-        ]
+        self.0.shared_limits()
     }
 
     /// Limits the time for a complete request head, from the start of the connection or the last
     /// response. 30 s by default.
     #[must_use]
-    pub const fn head_timeout(mut self, time: Duration) -> Self {
-        self.timeouts.head = time;
-        self
+    pub fn head_timeout(self, time: Duration) -> Self {
+        Self(self.0.head_timeout(time))
     }
 
     /// Limits the time for a client to read 16 KiB of its response, or the rest if that is less.
     /// After that, its connection is aborted. 30 s by default, which is 546 bytes a second.
     #[must_use]
-    pub const fn stall_timeout(mut self, time: Duration) -> Self {
-        self.timeouts.stall = time;
-        self
+    pub fn stall_timeout(self, time: Duration) -> Self {
+        Self(self.0.stall_timeout(time))
     }
 
     /// Limits the time that responses in progress may take after [`BackgroundListener::stop`]. 10 s
     /// by default.
     #[must_use]
-    pub const fn linger(mut self, time: Duration) -> Self {
-        self.linger = time;
-        self
+    pub fn linger(self, time: Duration) -> Self {
+        Self(self.0.linger(time))
     }
 
     /// Serves on this thread, until the process ends.
     ///
     /// # Errors
     ///
-    /// The system is out of descriptors.
+    /// The system cannot register the socket.
     pub fn serve(self, service: HttpService) -> io::Result<()> {
-        self.run(&service, &StopHandle::default())
+        self.serve_until(service, pending())
     }
 
     /// Serves on a new thread.
@@ -208,44 +239,28 @@ impl HttpListener {
     ///
     /// The system is out of threads.
     pub fn spawn(self, service: HttpService) -> io::Result<BackgroundListener> {
-        let address = match &self.listener {
+        let address = match self.0.socket() {
             ListenerSocket::Tcp(listener) => Some(listener.local_addr()?),
             #[cfg(unix)]
             ListenerSocket::Unix(_) => None,
         };
-        let run = move |stop: &StopHandle| self.run(&service, stop);
-        Ok(BackgroundListener { worker: Worker::spawn("mcp-listener", run)?, address })
+        let worker = Worker::spawn("mcp-listener", move |stop| {
+            let stopped = stop.until_stopped(pending::<()>());
+            self.serve_until(service, async {
+                stopped.await;
+            })
+        });
+        Ok(BackgroundListener { worker: worker?, address })
     }
 
-    fn run(self, service: &HttpService, stop: &StopHandle) -> io::Result<()> {
-        let [connections, held] = self.shared_limits();
-        let Self { listener, timeouts, linger, peer_principals, .. } = self;
-        let listener = ThreadRuntime::listener(listener)?;
-        // No limit of its own, since connections are limited: a thread may still be ending after
-        // its connection has closed. If no thread can be started, the client sees the connection
-        // close, and may retry.
-        let runtime = ThreadRuntime::new("mcp-http", usize::MAX);
-        let mut acceptor = Acceptor::new(runtime, listener);
-        (acceptor.connections_max, acceptor.linger) = (connections.total, linger);
-        acceptor.connections_per_caller_max = Some(connections.per_caller);
-        acceptor.peer_principals = peer_principals;
-        #[cfg(unix)]
-        let file = self.socket_file;
-        let stopped = async move {
-            stop.until_stopped(pending::<()>()).await;
-            #[cfg(unix)]
-            drop(file);
-        };
-        let budget = Budget::new(held);
-        let serve = move |stream, service, stop, permit| {
-            let budget = budget.connection(&service, usize::MAX);
-            async move {
-                let socket = Socket::new(stream, timeouts.stall);
-                connection::serve(socket, service, stop, timeouts, &budget).await;
-                drop::<Permit>(permit);
-            }
-        };
-        block_on(acceptor.serve(&service.0, stopped, serve))
+    fn serve_until(
+        self,
+        service: HttpService,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let listener = self.0.register()?;
+        block_on(listener.serve(service.0, shutdown));
+        Ok(())
     }
 }
 
@@ -253,15 +268,15 @@ impl HttpListener {
 impl From<UnixListener> for HttpListener {
     /// Leaves the file of the socket to the caller.
     fn from(listener: UnixListener) -> Self {
-        Self::with_socket(listener.into())
+        Self(http_server::HttpListener::new(listener).connections_max(CONNECTIONS_MAX))
     }
 }
 
 #[cfg(unix)]
 impl From<UnixSocket> for HttpListener {
     fn from(socket: UnixSocket) -> Self {
-        let (listener, file) = socket.into_parts();
-        Self { socket_file: Some(file), ..Self::from(listener) }
+        let listener = http_server::HttpListener::on_unix_socket(socket);
+        Self(listener.connections_max(CONNECTIONS_MAX))
     }
 }
 
@@ -288,7 +303,7 @@ impl BackgroundListener {
     ///
     /// # Errors
     ///
-    /// The listener ended earlier because the system was out of descriptors.
+    /// The system could not register the socket.
     pub fn stop(self) -> io::Result<()> {
         self.worker.stop()
     }
