@@ -8,7 +8,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::{ParseLimits, RawJson, parse};
-use mcp_sansio::peer::{Event, Server, ServerOptions};
+use mcp_sansio::peer::{Event, Server, ServerMachine, ServerOptions};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -69,7 +69,9 @@ fn respond(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let event = server.handle_message(request.as_bytes(), Instant::ZERO);
                 let Ok(Some(Event::Request(request))) = event else { panic!("{event:?}") };
-                server.respond_with(request.handle, black_box(result)).expect("pending");
+                server
+                    .respond_with(request.handle, black_box(result), Instant::ZERO)
+                    .expect("pending");
                 while server.poll_transmit().is_some() {}
             });
         });

@@ -6,7 +6,7 @@ use mcp_sansio::http::{
     ExchangeId, HttpServerOptions, RequestHead, Server, ServerLimits, ServerTransmit,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{self, Event, RequestHandle};
+use mcp_sansio::peer::{self, Event, RequestHandle, ServerMachine};
 use mcp_sansio::protocol::{
     Implementation, ResourcesCapability, ServerCapabilities, ToolsCapability,
 };

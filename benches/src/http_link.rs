@@ -6,7 +6,7 @@ use mcp_sansio::http::{
     Server, ServerTransmit,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{self, CallOptions, Event};
+use mcp_sansio::peer::{self, CallOptions, ClientMachine, Event, ServerMachine};
 use mcp_sansio::protocol::{Implementation, Method, ServerCapabilities, ToolsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
 

@@ -3,7 +3,8 @@ use core::num::NonZeroUsize;
 use mcp_sansio::catalog::Catalog;
 use mcp_sansio::jsonrpc::{RawJson, WriteError};
 use mcp_sansio::peer::{
-    CallOptions, Client, ClientOptions, Event, Limits, Request, Server, ServerOptions,
+    CallOptions, Client, ClientMachine, ClientOptions, Event, Limits, Request, Server,
+    ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{Implementation, Method, ServerCapabilities, ToolsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
@@ -195,7 +196,7 @@ impl Link {
                     for step in 1..=*steps {
                         server.progress(request.handle, f64::from(step), total, None, *now);
                     }
-                    server.respond_with(request.handle, &echoed(&request)).expect("due");
+                    server.respond_with(request.handle, &echoed(&request), *now).expect("due");
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Catalog;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
-use mcp_sansio::peer::{self, Event, ServerOptions};
+use mcp_sansio::peer::{self, Event, ServerMachine, ServerOptions};
 use mcp_sansio::protocol::{CallToolResult, Implementation, Method, Tool};
 use mcp_sansio::stream::{Action, OnEvent, StreamConnection, StreamSettings};
 use mcp_sansio_std::now;
@@ -43,16 +43,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The application: one tool.
-fn on(event: Event<'_>, machine: &mut peer::Server, _: Instant) {
+fn on(event: Event<'_>, machine: &mut peer::Server, now: Instant) {
     let Event::Request(request) = event else { return };
     // The machine only accepts calls of tools in its catalog, which has this one.
     let answered = if request.method == Method::ToolsCall {
         let arguments = request.arguments().unwrap_or(RawJson::EMPTY_OBJECT);
         let text = arguments.get("text").unwrap_or(RawJson::NULL);
         let text = text.to_text().unwrap_or_default().to_uppercase();
-        machine.respond(request.handle, &CallToolResult::text(text))
+        machine.respond(request.handle, &CallToolResult::text(text), now)
     } else {
-        machine.reject(request.handle, ErrorObject::method_not_found(request.method.as_str()))
+        let error = ErrorObject::method_not_found(request.method.as_str());
+        machine.reject(request.handle, error, now)
     };
     // Fails only if the request was cancelled in the meantime.
     let _ = answered;

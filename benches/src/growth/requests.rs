@@ -5,7 +5,8 @@ use std::hint::black_box;
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    CallOptions, Client, ClientOptions, Event, Limits, RequestHandle, Server, ServerOptions,
+    CallOptions, Client, ClientMachine, ClientOptions, Event, Limits, RequestHandle, Server,
+    ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{
     ClientCapabilities, Implementation, Method, ResourcesCapability, RootsCapability,
@@ -123,7 +124,7 @@ fn unread(step: usize, is_cancelled: fn(usize) -> bool) -> Input {
                 let handle = request.handle;
                 harness
                     .server
-                    .respond_with(handle, &RawJson::EMPTY_OBJECT)
+                    .respond_with(handle, &RawJson::EMPTY_OBJECT, NOW)
                     .expect("the request is pending");
             }
         }
@@ -157,7 +158,7 @@ pub(super) fn batch(step: usize) -> Input {
         for handle in core::mem::take(&mut harness.due) {
             harness
                 .server
-                .respond_with(handle, &RawJson::EMPTY_OBJECT)
+                .respond_with(handle, &RawJson::EMPTY_OBJECT, NOW)
                 .expect("the request is pending");
         }
         while let Some(bytes) = harness.server.poll_transmit() {
@@ -238,7 +239,7 @@ pub(super) fn long_filter(step: usize) -> Input {
 pub(super) fn end_with_requests(step: usize) -> Input {
     let mut harness = busy(step);
     Input::new(step * UNIT, move || {
-        harness.server.close();
+        harness.server.close(NOW);
         while let Some(event) = harness.server.poll_event() {
             black_box(event);
         }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use mcp_sansio::Instant;
-use mcp_sansio::peer::{Event, Limits, Server, ServerOptions};
+use mcp_sansio::peer::{Event, Limits, Server, ServerMachine, ServerOptions};
 use mcp_sansio::protocol::{Implementation, ResourcesCapability, ServerCapabilities};
 
 use super::Load;
@@ -74,7 +74,7 @@ impl Subscriptions {
     /// Announces a change of a resource with a subscriber.
     fn tell(&mut self) {
         let uri = format!("file:///{:06}", self.size / 2);
-        self.server.resource_updated(&uri);
+        self.server.resource_updated(&uri, NOW);
         assert!(self.transmit() > 0, "the subscriber is notified");
     }
 

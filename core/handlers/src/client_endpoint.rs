@@ -9,7 +9,7 @@ use mcp_sansio::peer::{
     self, Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended,
     Event, Failure, HeaderFields, MethodName, StreamMachine, Subject,
 };
-use mcp_sansio::protocol::{Method, Verbatim};
+use mcp_sansio::protocol::Method;
 use mcp_sansio::stream::Endpoint;
 use mcp_sansio::{Instant, Job};
 use mcp_sansio_collections::{Key, Slab};
@@ -206,8 +206,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             return pending.end(outcome);
         }
         let text = RawJson::trusted(&params);
-        let verbatim = &Verbatim(&text);
-        let call = ClientCommand::Call { method, params: verbatim, options: &options };
+        let options = (&options).into();
+        let call = ClientCommand::Call { method, params: text.borrow().into(), options };
         let call = with_fields(call, &fields);
         let started = self.machine.apply(call, now);
         if let Some(method) = cached
@@ -295,13 +295,13 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         {
             self.calls[handle.slot() as usize] = None;
             pending.forget_progress();
-            let cancel = ClientCommand::Cancel { call: handle, reason: "" };
-            let _cancelled = self.machine.apply(cancel, now);
+            self.machine.cancel(handle, "", now);
         }
         if let Some(id) = pending.take_unclaimed_task(self.shared.follows_tasks) {
             let params = RawJson::trusted_string(alloc::format!(r#"{{"taskId":{id}}}"#));
-            let (method, params) = (MethodName::Known(Method::TasksCancel), &Verbatim(&params));
-            let options = &CallOptions::default();
+            let (method, options) =
+                (MethodName::Known(Method::TasksCancel), CallOptions::default());
+            let (params, options) = (params.into(), (&options).into());
             let call = ClientCommand::Call { method, params, options };
             let fields = pending.fields();
             let call = with_fields(call, &fields);
@@ -413,8 +413,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                     self.drop_task(&pending, now);
                 }
                 if let Some(handle) = pending.handle() {
-                    let cancel = ClientCommand::Cancel { call: handle, reason };
-                    let _cancelled = self.machine.apply(cancel, now);
+                    self.machine.cancel(handle, reason, now);
                     // The freed slot may serve a queued call.
                     self.dispatch_queued(now);
                 }
@@ -422,15 +421,13 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Command::AskHost { pending, method } => self.ask_for_task(pending, method, now),
             Command::Notify { method, params } => {
                 // The gate drops a notification that the server does not accept.
-                let params = &params;
-                let notify = match &method {
-                    MethodName::Known(method) => ClientCommand::Notify { method: *method, params },
-                    MethodName::Other(method) => ClientCommand::NotifyOther { method, params },
+                let _sent = match &method {
+                    MethodName::Known(method) => self.machine.notify(*method, &params, now),
+                    MethodName::Other(method) => self.machine.notify_other(method, &params, now),
                 };
-                let _sent = self.machine.apply(notify, now);
             }
             Command::SetLogLevel(level) => {
-                let _sent = self.machine.apply(ClientCommand::SetLogLevel(level), now);
+                let _sent = self.machine.set_log_level(level, now);
             }
             #[cfg(feature = "auth")]
             Command::Authorize => self.authorization.authorize(now),
@@ -439,7 +436,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Command::Close => {
                 // Later calls fail, cached or not.
                 self.cache = None;
-                let _closed = self.machine.apply(ClientCommand::Close, now);
+                self.machine.close(now);
             }
         }
     }
@@ -458,7 +455,7 @@ fn with_fields<'a>(call: ClientCommand<'a>, fields: &'a HeaderFields) -> ClientC
 impl<K: Threading, M: ClientMachine> Drop for ClientEndpoint<K, M> {
     fn drop(&mut self) {
         // A dropped driver closes the connection. No timers are left, so the time does not matter.
-        let _closed = self.machine.apply(ClientCommand::Close, Instant::ZERO);
+        self.machine.close(Instant::ZERO);
         while let Some(event) = self.machine.poll_event() {
             self.show(&event);
             match event {

@@ -52,11 +52,13 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         now: Instant,
     ) -> Result<Applied, CommandError> {
         let fields = &pending.fields();
-        if !fields.is_empty() {
-            let command = ClientCommand::SubscribeWithFields { filter, fields };
-            return self.machine.apply(command, now);
-        }
-        self.machine.apply(ClientCommand::Subscribe(filter), now)
+        let filter = filter.into();
+        let command = if fields.is_empty() {
+            ClientCommand::Subscribe(filter)
+        } else {
+            ClientCommand::SubscribeWithFields { filter, fields }
+        };
+        self.machine.apply(command, now)
     }
 
     /// Renews a subscription that its server has ended gracefully. Servers do so when the token of

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 
 use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{ClientCommand, ClientMachine, CommandError, InputHandle, InputRequested};
+use mcp_sansio::peer::{ClientMachine, CommandError, InputHandle, InputRequested};
 use mcp_sansio_collections::Key;
 
 use super::client_endpoint::ClientEndpoint;
@@ -28,7 +28,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let Some(function) = self.handlers.of_input(input.method).cloned() else {
             let error = ErrorObject::method_not_found(input.method.as_str());
             let input = input.handle;
-            let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
+            let _answered = self.machine.refuse_input(input, error, now);
             return;
         };
         let parts = RequestParts::from_host_request(&input, self.default_spawner);
@@ -74,11 +74,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Asked::Task(pending) => return self.answer_task(&pending, outcome),
             Asked::Request(request) => return self.answer_extension(request, outcome, now),
         };
-        let refused = send_result(outcome, |body| {
-            self.machine.apply(ClientCommand::AnswerInput { input, result: body }, now)
-        });
+        let refused = send_result(outcome, |body| self.machine.answer_input(input, body, now));
         if let Some(error) = refused {
-            let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
+            let _answered = self.machine.refuse_input(input, error, now);
         }
     }
 

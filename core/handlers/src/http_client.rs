@@ -1,7 +1,7 @@
 use core::task::Context;
 
 use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse};
-use mcp_sansio::peer::ClientCommand;
+use mcp_sansio::peer::ClientMachine as _;
 use mcp_sansio::{Instant, Job};
 
 use super::client_endpoint::ClientEndpoint;
@@ -191,7 +191,7 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
     }
 
     fn close(&mut self, now: Instant) {
-        let _done = self.machine.apply(ClientCommand::Close, now);
+        self.machine.close(now);
         self.pump(now);
     }
 }

@@ -16,9 +16,7 @@ use mcp_sansio::http::{
     ShardsWithStore, StoreAction, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{
-    CommandError, Event, Request, RequestHandle, ServerCommand, ServerMachine, ServerSession,
-};
+use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerMachine, ServerSession};
 use mcp_sansio::{Caller, Era, Instant, Job};
 
 use super::catalog_edit::ItemHandlers;
@@ -541,7 +539,7 @@ impl ServerBinding for HttpServerMachine {
         request: &Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError> {
-        self.apply(ServerCommand::RequireInput { request, required: questions }, now).map(drop)
+        self.require_input(request, questions, now)
     }
 
     fn refuse(

@@ -5,7 +5,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 
 use mcp_sansio::Instant;
-use mcp_sansio::peer::{CommandError, Request, ServerCommand};
+use mcp_sansio::peer::{CommandError, Request, ServerMachine as _};
 use mcp_sansio::protocol::InputRequiredResult;
 
 use super::elicitation_ids::ElicitationIds;
@@ -44,7 +44,7 @@ impl InputRequirement for InputRequiredResult {
         request: &Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError> {
-        server.apply(ServerCommand::RequireInput { request, required: self }, now).map(drop)
+        server.require_input(request, self, now)
     }
 
     fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>) {

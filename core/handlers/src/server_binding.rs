@@ -74,8 +74,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
         refusal: HttpRejection,
         now: Instant,
     ) -> Result<(), CommandError> {
-        let reject = peer::ServerCommand::Reject { request, error: refusal.error };
-        self.apply(reject, now).map(drop)
+        self.reject(request, refusal.error, now)
     }
 
     /// Closes the connection that carries the messages of a request, if it has its own.
@@ -83,7 +82,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
 
     /// Withdraws the input requests of a request, which is still pending.
     fn withdraw(&mut self, request: RequestHandle, now: Instant) {
-        let _withdrawn = self.apply(peer::ServerCommand::WithdrawInput(request), now);
+        self.withdraw_input(request, now);
     }
 
     /// Returns the machine if it shares tasks with other nodes.

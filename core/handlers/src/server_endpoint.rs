@@ -4,6 +4,7 @@ use core::task::Context;
 
 use mcp_sansio::catalog::Catalog;
 use mcp_sansio::framing::FrameError;
+use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     self, CloseReason, Event, Request, RequestHandle, ServerCommand, StreamMachine, Subject,
 };
@@ -197,14 +198,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         // The machine has already handled a request that was cancelled meanwhile, or an answer that
         // could not be serialized.
         let _answered = match self.handlers.seal_state(request, outcome, now) {
-            Outcome::Result(body) => {
-                let respond = ServerCommand::Respond { request: handle, result: &body };
-                self.machine.apply(respond, now).map(drop)
-            }
-            Outcome::Error(error) => {
-                let reject = ServerCommand::Reject { request: handle, error };
-                self.machine.apply(reject, now).map(drop)
-            }
+            Outcome::Result(body) => self.machine.respond(handle, &body, now),
+            Outcome::Error(error) => self.machine.reject(handle, error, now),
             Outcome::InputRequired(questions) => self.machine.ask(&questions, request, now),
             Outcome::Refused(refusal) => self.machine.refuse(handle, *refusal, now),
         };
@@ -222,25 +217,20 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     let report = ProgressReport { progress, total, message };
                     let (machine, tasks) = (&mut self.machine, self.tasks.as_mut());
                     if !tasks.is_some_and(|tasks| tasks.report(machine, request, report, now)) {
-                        let progress =
-                            ServerCommand::Progress { request, progress, total, message };
-                        let _sent = self.machine.apply(progress, now);
+                        self.machine.progress(request, progress, total, message, now);
                     }
                 }
                 Command::Log { request, level, logger, data } => {
-                    let (logger, data) = (logger.as_deref(), &data);
+                    let (logger, data) = (logger.map(Into::into), RawJson::from(data).into());
                     // The data is valid JSON, so serializing it cannot fail.
                     let log = ServerCommand::Log { request, level, logger, data };
                     let _sent = self.machine.apply(log, now);
                 }
                 Command::Notify { request, method, params } => {
-                    let params = &params;
-                    let notify = ServerCommand::NotifyOther { request, method, params };
-                    let _sent = self.machine.apply(notify, now);
+                    let _sent = self.machine.notify_other(request, method, &params, now);
                 }
                 Command::ResourceUpdated { uri, .. } => {
-                    let _told =
-                        self.machine.apply(ServerCommand::ResourceUpdated { uri: &uri }, now);
+                    self.machine.resource_updated(&uri, now);
                 }
                 Command::EditCatalog { edit, .. } | Command::TakeEdit(edit) => {
                     let (guard, states) = (self.guard, self.handlers.state_map());
@@ -256,7 +246,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     self.machine.release_connection(request, retry);
                 }
                 Command::RunAsTask(request) => self.run_as_task(request, now),
-                Command::Close => drop(self.machine.apply(ServerCommand::Close, now)),
+                Command::Close => self.machine.close(now),
             }
         }
     }

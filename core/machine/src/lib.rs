@@ -13,15 +13,15 @@
 //!    to drive them. The features `server` and `client` select them, and both are on by default.
 //! 3. [`stream::StreamConnection`]: runs a machine on a byte stream. With the feature `http`,
 //!    `http::Server` and `http::Client` take and send HTTP exchanges instead.
-//! 4. [`peer::Event`]: reports to the application, which answers with methods of the machine, or
-//!    with a [`peer::ServerCommand`] or [`peer::ClientCommand`].
+//! 4. [`peer::Event`]: reports to the application, which answers with the methods of
+//!    [`peer::ServerMachine`] or [`peer::ClientMachine`].
 //! 5. [`protocol`]: the typed messages, which [`jsonrpc::RawJson::decode`] reads from an event.
 //!
 //! ```
 //! use mcp_sansio::Instant;
 //! use mcp_sansio::catalog::Catalog;
 //! use mcp_sansio::jsonrpc::RawJson;
-//! use mcp_sansio::peer::{Event, Server, ServerOptions};
+//! use mcp_sansio::peer::{Event, Server, ServerMachine, ServerOptions};
 //! use mcp_sansio::protocol::{CallToolResult, Implementation, Tool};
 //!
 //! let mut catalog = Catalog::new();
@@ -29,14 +29,14 @@
 //! let options = ServerOptions::new(Implementation::new("clock", "1.0.0")).catalog(catalog);
 //! let mut server = Server::new(options, 42);
 //!
-//! # let now = Instant::ZERO;
+//! let now = Instant::ZERO;
 //! # let initialize = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 //! # server.handle_message(initialize, now)?;
 //! # server.handle_message(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, now)?;
 //! # while server.poll_transmit().is_some() {}
 //! let frame = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"now"}}"#;
 //! if let Some(Event::Request(request)) = server.handle_message(frame, now)? {
-//!     server.respond(request.handle, &CallToolResult::text("about noon"))?;
+//!     server.respond(request.handle, &CallToolResult::text("about noon"), now)?;
 //! }
 //! let line = server.poll_transmit().expect("the response");
 //! # assert!(std::str::from_utf8(line)?.contains("about noon"));

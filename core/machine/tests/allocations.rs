@@ -9,7 +9,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{CallOptions, Client, ClientOptions, Event, Server, ServerOptions};
+use mcp_sansio::peer::{
+    CallOptions, Client, ClientMachine, ClientOptions, Event, Server, ServerMachine, ServerOptions,
+};
 use mcp_sansio::protocol::{
     ClientCapabilities, Implementation, Method, RootsCapability, ServerCapabilities,
     ToolsCapability,
@@ -88,7 +90,7 @@ impl Link {
             for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                 let event = server.handle_message(line, *now).unwrap();
                 if let Some(Event::Request(request)) = event {
-                    server.respond_with(request.handle, answer).unwrap();
+                    server.respond_with(request.handle, answer, *now).unwrap();
                 }
                 assert!(server.poll_event().is_none());
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::http::{HttpServerOptions, RequestHead, Response, Server, ServerTransmit};
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{self, Event};
+use mcp_sansio::peer::{self, Event, ServerMachine};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
 
 /// The system allocator, with counts of allocations and bytes per thread.

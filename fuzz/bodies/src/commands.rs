@@ -2,12 +2,11 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::jsonrpc::AsJson;
 use mcp_sansio::peer::{
     Applied, CallHandle, ClientCommand, ClientMachine, CommandError, InputHandle, MethodName,
     RequestHandle, ServerCommand, ServerMachine,
 };
-use mcp_sansio::protocol::{LoggingLevel, Verbatim};
+use mcp_sansio::protocol::LoggingLevel;
 
 use super::inputs;
 use super::operation::Operation;
@@ -28,16 +27,17 @@ pub(super) fn ask_client(
     let command = match operation.verb {
         b'c' => {
             let method = MethodName::Known(inputs::method(operation));
-            ClientCommand::Call { method, params: &Verbatim(&params), options: &options }
+            ClientCommand::Call { method, params: params.into(), options: options.into() }
         }
         b'C' => {
             let method = MethodName::Other(operation.text().into());
-            ClientCommand::Call { method, params: &Verbatim(&inputs::EMPTY), options: &options }
+            let (params, options) = (inputs::EMPTY.into(), options.into());
+            ClientCommand::Call { method, params, options }
         }
-        b's' => ClientCommand::Subscribe(&filter),
-        b'o' => ClientCommand::Notify { method: inputs::method(operation), params: &params },
+        b's' => ClientCommand::Subscribe(filter.into()),
+        b'o' => ClientCommand::Notify { method: inputs::method(operation), params: params.into() },
         b'l' => ClientCommand::SetLogLevel(LoggingLevel::ALL[operation.number % 8]),
-        b'x' => ClientCommand::Cancel { call: call?, reason: operation.text() },
+        b'x' => ClientCommand::Cancel { call: call?, reason: operation.text().into() },
         b'k' if operation.text == b"ill" => ClientCommand::Close,
         _ => return None,
     };
@@ -53,12 +53,11 @@ pub(super) fn end_input(
 ) -> Result<Applied, CommandError> {
     let params = inputs::params(operation);
     let command = match operation.verb {
-        b'i' => ClientCommand::AnswerInput { input, result: &Verbatim(&params) },
+        b'i' => ClientCommand::AnswerInput { input, result: params.into() },
         _ => ClientCommand::RefuseInput { input, error: inputs::error(operation) },
     };
     let outcome = machine.apply(command, now);
-    let result = &Verbatim(&inputs::EMPTY);
-    let again = machine.apply(ClientCommand::AnswerInput { input, result }, now);
+    let again = machine.answer_input_with(input, &inputs::EMPTY, now);
     assert!(again.is_err(), "answered twice");
     outcome
 }
@@ -79,17 +78,15 @@ pub(super) fn ask_server(
             request: request?,
             progress: f64::from(operation.number as u32) / 8.0,
             total: text.parse().ok(),
-            message: Some(text),
+            message: Some(text.into()),
         },
         b'l' => {
             let level = LoggingLevel::ALL[operation.number % 8];
-            let data = &AsJson(text);
-            let asked = ServerCommand::Log { request, level, logger: None, data };
-            let written = machine.apply(asked, now);
+            let written = machine.log(request, level, None, text, now);
             assert!(written.is_ok(), "a string can be written: {written:?}");
-            return Some(written);
+            return Some(written.map(|()| Applied::Done));
         }
-        b'u' => ServerCommand::ResourceUpdated { uri: text },
+        b'u' => ServerCommand::ResourceUpdated { uri: text.into() },
         b'n' => {
             let [tools, resources, prompts] = [1, 2, 4].map(|it| operation.number & it > 0);
             ServerCommand::Announce(
@@ -98,10 +95,10 @@ pub(super) fn ask_server(
         }
         b'c' => {
             let method = inputs::method(operation);
-            ServerCommand::Call { method, params: &params, options: &options }
+            ServerCommand::Call { method, params: params.into(), options: options.into() }
         }
-        b'o' => ServerCommand::Notify { method: inputs::method(operation), params: &params },
-        b'x' => ServerCommand::Cancel { call: call?, reason: text },
+        b'o' => ServerCommand::Notify { method: inputs::method(operation), params: params.into() },
+        b'x' => ServerCommand::Cancel { call: call?, reason: text.into() },
         b'k' if operation.text == b"ill" => ServerCommand::Close,
         _ => return None,
     };

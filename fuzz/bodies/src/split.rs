@@ -8,7 +8,7 @@ use mcp_sansio::http::{
     Client as HttpClient, ClientTransmit, ExchangeId, HttpClientOptions as HttpOptions,
     IncomingResponse, Location, Status,
 };
-use mcp_sansio::peer::{Client, ConnectionClosed, Event, Server};
+use mcp_sansio::peer::{Client, ClientMachine, ConnectionClosed, Event, Server};
 use mcp_sansio::{
     peer::CallOptions,
     protocol::{Method, SubscriptionFilter},

@@ -7,8 +7,8 @@ use core::fmt;
 
 use mcp_sansio::jsonrpc::{AsJson, ErrorObject, Json};
 use mcp_sansio::peer::{
-    ClientCommand, ClientMachine, CommandError, MessageMiddleware, MethodName, Request,
-    RequestHandle, UnknownMethods,
+    ClientMachine, CommandError, MessageMiddleware, MethodName, Request, RequestHandle,
+    UnknownMethods,
 };
 use mcp_sansio::protocol::{
     AtRevision, Capabilities, Capability, ExtensionError, SerializeAt, Side,
@@ -295,7 +295,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             }
             Err(error) => {
                 let request = request.handle;
-                let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
+                let _answered = self.machine.reject(request, error, now);
             }
         }
     }
@@ -326,10 +326,10 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let revision = self.machine.session().map_or(Revision::LATEST, |it| it.revision());
         let refused = send_result(outcome, |body| {
             let result = &AsJson(&AtRevision(body, revision));
-            self.machine.apply(ClientCommand::Respond { request, result }, now)
+            self.machine.respond_with(request, result, now)
         });
         if let Some(error) = refused {
-            let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
+            let _answered = self.machine.reject(request, error, now);
         }
     }
 }

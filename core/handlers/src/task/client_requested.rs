@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
 use mcp_sansio::peer::{
-    HttpRejection, InputResponseParams, MethodName, Request, RequestHandle, ServerCommand, Status,
+    HttpRejection, InputResponseParams, MethodName, Request, RequestHandle, Status,
 };
 use mcp_sansio::protocol::{
     CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, SerializeAt, Task,
@@ -291,9 +291,8 @@ impl TaskTable {
                 entry.waiting.iter().find(|waiting| machine.has_open_stream(waiting.handle));
             let Some(asking) = heard.or_else(|| entry.waiting.first()) else { break };
             let request = asking.handle;
-            let ask = ServerCommand::RequireInput { request: asking, required: &required };
             // If the input request cannot be sent, the machine has answered the request.
-            if machine.apply(ask, now).is_ok() {
+            if machine.require_input(asking, &required, now).is_ok() {
                 entry.asked = Some(request);
             } else {
                 entry.waiting.retain(|waiting| waiting.handle != request);

@@ -2,7 +2,7 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::{TaskCommand, TaskMessage, TaskRecord};
-use mcp_sansio::peer::{Request, RequestHandle, ServerCommand};
+use mcp_sansio::peer::{Request, RequestHandle, ServerMachine as _};
 use mcp_sansio::protocol::InputRequiredResult;
 
 use crate::machines::HttpServerMachine;
@@ -50,9 +50,8 @@ impl TaskTable {
         let Some(Lookup { request, .. }) = shared.lookups.entries.get(&handle) else { return };
         let mut required = InputRequiredResult::new();
         required.input_requests = Some(questions);
-        let ask = ServerCommand::RequireInput { request, required: &required };
         // If the input request cannot be sent, the machine has answered the request.
-        if machine.apply(ask, now).is_err() {
+        if machine.require_input(request, &required, now).is_err() {
             self.take_lookup(handle);
         } else if let Some(lookup) = self.lookup_mut(handle) {
             lookup.asked = Some((round, record.node));

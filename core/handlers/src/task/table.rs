@@ -5,10 +5,9 @@ use alloc::string::String;
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json};
-use mcp_sansio::peer::{Limits, Request, RequestHandle, ServerCommand, ServerMachine};
+use mcp_sansio::peer::{Limits, Request, RequestHandle, ServerMachine};
 use mcp_sansio::protocol::{
     CallToolResult, CreateTaskResult, InputRequiredResult, ProgressParams, SerializeAt, Task,
-    Verbatim,
 };
 use mcp_sansio::{Era, Instant};
 use mcp_sansio_collections::{Deadlines, Key, Slab};
@@ -176,8 +175,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         // after the end.
         if at_work {
             if let Some((on, params)) = self.progress(key, report, now) {
-                let progress = ServerCommand::TaskProgress { request: on, params: &params };
-                let sent = machine.apply(progress, now);
+                let sent = machine.task_progress(on, &params, now);
                 debug_assert!(sent.is_ok(), "progress is an object");
             }
             if let Some(message) = report.message {
@@ -221,14 +219,13 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
                 Some(entry) => {
                     let principal = entry.requestor.principal.as_ref();
                     let status = &entry.detailed().into();
-                    let _told =
-                        machine.apply(ServerCommand::TaskChanged { status, principal }, now);
+                    machine.task_changed(status, principal, now);
                 }
                 None => {}
             }
         }
         while let Some(request) = self.orphaned.pop_front() {
-            let _withdrawn = machine.apply(ServerCommand::WithdrawInput(request), now);
+            machine.withdraw_input(request, now);
             let error = ErrorObject::invalid_params("the task has expired");
             answer(machine, request, Err(error), now);
         }
@@ -564,11 +561,8 @@ pub(super) fn answer(
     now: Instant,
 ) {
     let _answered = match answer {
-        Ok(result) => {
-            let result = &Verbatim(&result);
-            machine.apply(ServerCommand::Respond { request, result }, now)
-        }
-        Err(error) => machine.apply(ServerCommand::Reject { request, error }, now),
+        Ok(result) => machine.respond_with(request, &result, now),
+        Err(error) => machine.reject(request, error, now),
     };
 }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
-    Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CloseReason, Ended, Event,
-    Failure, InputHandle, InputRequested, Limits, MethodName, Notification, OpeningFailure,
-    Progress, Subject, TransportFailure, Violation,
+    CallHandle, CallOptions, ClientCommand, ClientMachine, CloseReason, Ended, Event, Failure,
+    InputHandle, InputRequested, Limits, Notification, OpeningFailure, Progress, Subject,
+    TransportFailure, Violation,
 };
-use mcp_sansio::protocol::{Capability, LoggingLevel, Method, SubscriptionFilter, Verbatim};
+use mcp_sansio::protocol::{Capability, LoggingLevel, Method, SubscriptionFilter};
 use mcp_sansio::{Era, Instant, Revision};
 
 use crate::coverage::Happening;
@@ -410,8 +410,7 @@ impl ClientApplication {
                 let filter = SubscriptionFilter::new()
                     .tools_list_changed(true)
                     .resource_subscriptions([messages::RESOURCE.to_owned()]);
-                let command = ClientCommand::Subscribe(&filter);
-                if let Ok(Applied::Started(handle)) = machine.apply(command, now) {
+                if let Ok(handle) = machine.subscribe(&filter, now) {
                     scene.count(Happening::Subscribed);
                     let kind = Kind::Subscription { honoured: None };
                     self.begin(handle, kind, &CallOptions::default(), false, scene);
@@ -425,14 +424,14 @@ impl ClientApplication {
                     LoggingLevel::Emergency,
                 ]);
                 // The connection is not open yet, or the server does not log.
-                let _sent = machine.apply(ClientCommand::SetLogLevel(level), now);
+                let _sent = machine.set_log_level(level, now);
                 self.gives_up(messages::CALL_TIMEOUT, scene);
             }
             16 => {
                 // The connection is not open yet, or the client has no roots.
                 let method = Method::RootsListChanged;
                 let params = &RawJson::EMPTY_OBJECT;
-                let _sent = machine.apply(ClientCommand::Notify { method, params }, now);
+                let _sent = machine.notify(method, params, now);
             }
             17 if scene.random.once_in(12) => {
                 scene.count(Happening::Closed);
@@ -446,9 +445,8 @@ impl ClientApplication {
     /// Sends a request, so that a silent client learns whether its session still exists.
     pub(crate) fn touch(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
         let options = CallOptions::default();
-        let (method, params) = (MethodName::Known(Method::ToolsList), &RawJson::EMPTY_OBJECT);
-        let command = ClientCommand::Call { method, params: &Verbatim(params), options: &options };
-        if let Ok(Applied::Started(handle)) = machine.apply(command, scene.now) {
+        let (method, params) = (Method::ToolsList, &RawJson::EMPTY_OBJECT);
+        if let Ok(handle) = machine.call(method, params, &options, scene.now) {
             scene.count(Happening::Called);
             self.begin(handle, Kind::Machine, &options, false, scene);
         }
@@ -489,9 +487,7 @@ impl ClientApplication {
         };
         let serial = scene.serial();
         let params = messages::params(method, serial, scene);
-        let (params, name) = (&Verbatim(&params), MethodName::Known(method));
-        let command = ClientCommand::Call { method: name, params, options: &options };
-        let Ok(Applied::Started(handle)) = machine.apply(command, scene.now) else { return };
+        let Ok(handle) = machine.call(method, &params, &options, scene.now) else { return };
         scene.count(Happening::Called);
         let session = machine.session().expect("only open connections make calls");
         let logs = session.server_capabilities().contains(Capability::Logging)
@@ -536,7 +532,7 @@ impl ClientApplication {
         scene.note(format_args!("{} cancels number {}", self.name, call.serial));
         // Cancelling again has no effect.
         for _ in 0..2 {
-            let command = ClientCommand::Cancel { call: handle, reason: "enough" };
+            let command = ClientCommand::Cancel { call: handle, reason: "enough".into() };
             let cancelled = machine.apply(command, scene.now);
             assert!(cancelled.is_ok(), "{}: {cancelled:?}", self.name);
             self.listen(machine, scene);
@@ -551,7 +547,7 @@ impl ClientApplication {
         let at = scene.random.index(self.inputs.len());
         let (input, method) = self.inputs.swap_remove(at);
         let result = messages::answer_to(method);
-        let result = &Verbatim(&result);
+        let result = result.into();
         let command = if scene.strikes(5) {
             scene.count(Happening::InputRefused);
             self.calls.values_mut().for_each(|call| call.input_refused = true);

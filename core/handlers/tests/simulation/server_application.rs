@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
-    Applied, CallHandle, CallOptions, CloseReason, CommandError, Event, MethodName, Request,
-    RequestHandle, ServerCommand, Subject, Violation,
+    CallHandle, CallOptions, CloseReason, CommandError, Event, MethodName, Request, RequestHandle,
+    ServerCommand, Subject, Violation,
 };
-use mcp_sansio::protocol::{LoggingLevel, Method, Verbatim};
+use mcp_sansio::protocol::{LoggingLevel, Method};
 use mcp_sansio::{Era, Instant};
 
 use crate::coverage::Happening;
@@ -217,8 +217,7 @@ impl ServerApplication {
                 let method = scene.random.one_of([Method::Ping, Method::RootsList]);
                 let options = &CallOptions::default().timeout(QUESTION_TIMEOUT);
                 let params = &RawJson::EMPTY_OBJECT;
-                let command = ServerCommand::Call { method, params, options };
-                if let Ok(Applied::Started(call)) = machine.apply(command, scene.now) {
+                if let Ok(call) = machine.call(method, params, options, scene.now) {
                     scene.count(Happening::Questioned);
                     self.calls.push(call);
                 }
@@ -243,8 +242,8 @@ impl ServerApplication {
 
     pub(crate) fn update(&self, machine: &mut impl BoundServerMachine, scene: &mut Scene) {
         scene.note(format_args!("{} changes its resource", self.name));
-        let told =
-            machine.apply(ServerCommand::ResourceUpdated { uri: messages::RESOURCE }, scene.now);
+        let told = machine
+            .apply(ServerCommand::ResourceUpdated { uri: messages::RESOURCE.into() }, scene.now);
         assert!(told.is_ok(), "{}: {told:?} for its resource", self.name);
     }
 
@@ -316,7 +315,7 @@ impl ServerApplication {
                 self.jobs.swap_remove(at);
                 self.end(handle, "rejected");
                 let error = ErrorObject::internal("not today");
-                let outcome = machine.apply(ServerCommand::Reject { request: handle, error }, now);
+                let outcome = machine.reject(handle, error, now);
                 assert!(outcome.is_ok(), "{}: {outcome:?} for a pending request", self.name);
             }
             _ => {
@@ -338,9 +337,8 @@ impl ServerApplication {
         let era = job.request.revision.era();
         let required = messages::questions(scene);
         scene.note(format_args!("{} requests input for run {}", self.name, job.run));
-        let command = ServerCommand::RequireInput { request: &job.request, required: &required };
-        match machine.apply(command, scene.now) {
-            Ok(_) => {
+        match machine.require_input(&job.request, &required, scene.now) {
+            Ok(()) => {
                 scene.count(Happening::Asked);
                 match era {
                     Era::Legacy => self.asking.push(handle),
@@ -361,8 +359,8 @@ fn respond(
     request: RequestHandle,
     result: &RawJson<'_>,
     now: Instant,
-) -> Result<Applied, CommandError> {
-    machine.apply(ServerCommand::Respond { request, result: &Verbatim(result) }, now)
+) -> Result<(), CommandError> {
+    machine.respond_with(request, result, now)
 }
 
 fn progress(
@@ -371,7 +369,7 @@ fn progress(
     progress: f64,
     now: Instant,
 ) {
-    let message = Some("on its way");
+    let message = Some("on its way".into());
     let told =
         machine.apply(ServerCommand::Progress { request, progress, total: None, message }, now);
     assert!(told.is_ok(), "progress is sent or dropped: {told:?}");
@@ -384,6 +382,9 @@ fn log(
     now: Instant,
 ) {
     let level = LoggingLevel::Emergency;
-    let logged = machine.apply(ServerCommand::Log { request, level, logger: None, data }, now);
+    let logged = machine.apply(
+        ServerCommand::Log { request, level, logger: None, data: data.borrow().into() },
+        now,
+    );
     assert!(logged.is_ok(), "the data is JSON: {logged:?}");
 }

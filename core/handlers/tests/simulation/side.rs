@@ -2,7 +2,7 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{Client, Event, Server};
+use mcp_sansio::peer::{Client, Event, Server, ServerMachine};
 
 use crate::client_application::ClientApplication;
 use crate::coverage::Happening;
@@ -195,7 +195,7 @@ impl Side for ServerSide {
 
     fn leave(&mut self, scene: &mut Scene) {
         scene.note(format_args!("{} closes", self.application.name));
-        self.machine.close();
+        self.machine.close(scene.now);
         self.application.listen(&mut self.machine, scene);
         assert!(self.application.closed, "closing is reported at once");
     }

@@ -5,6 +5,7 @@ use mcp_sansio::http::{
     Client, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Server,
     ServerTransmit as FromServer, Status, StoreAction,
 };
+use mcp_sansio::peer::ServerMachine;
 
 use crate::client_application::ClientApplication;
 use crate::event_store::Completion;

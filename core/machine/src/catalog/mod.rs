@@ -101,7 +101,8 @@ pub struct Catalog {
 type MatchTemplate = fn(&str, &str) -> Option<Vec<(String, String)>>;
 
 /// The kinds of lists that were edited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Changes {
     /// The tools.

@@ -22,18 +22,23 @@ use super::method_name::MethodName;
 /// [`Event::into_owned`] detaches an event from its frame, to send it to another task.
 ///
 /// ```
+/// use mcp_sansio::Instant;
 /// use mcp_sansio::jsonrpc::ErrorObject;
-/// use mcp_sansio::peer::{CommandError, Event, Server};
+/// use mcp_sansio::peer::{CommandError, Event, Server, ServerMachine};
 /// use mcp_sansio::protocol::CallToolResult;
 ///
 /// /// The application of a server with one tool.
-/// fn on_event(event: Event<'_>, server: &mut Server) -> Result<(), CommandError> {
+/// fn on_event(
+///     event: Event<'_>,
+///     server: &mut Server,
+///     now: Instant,
+/// ) -> Result<(), CommandError> {
 ///     match event {
 ///         Event::Request(request) if request.method.as_str() == "tools/call" => {
-///             server.respond(request.handle, &CallToolResult::text("about noon"))?;
+///             server.respond(request.handle, &CallToolResult::text("about noon"), now)?;
 ///         }
 ///         Event::Request(request) => {
-///             server.reject(request.handle, ErrorObject::internal("not implemented"))?;
+///             server.reject(request.handle, ErrorObject::internal("not implemented"), now)?;
 ///         }
 ///         Event::Cancelled(cancelled) => println!("cancelled: {:?}", cancelled.subject),
 ///         Event::Closed(reason) => println!("closed: {reason}"),
@@ -137,6 +142,24 @@ pub struct Request<'a> {
     /// The sender of the request.
     pub caller: Caller,
     pub(crate) places: Places,
+}
+
+impl<'a> Request<'a> {
+    /// Returns a request without parameters, for a command that needs no more.
+    pub(crate) fn without_content(handle: RequestHandle, method: MethodName<'a>) -> Self {
+        Self {
+            handle,
+            method,
+            params: RawJson::EMPTY_OBJECT,
+            revision: Revision::LATEST,
+            capabilities: Capabilities::NONE,
+            wants_progress: false,
+            inputs: InputResponseParams::default(),
+            target: Target::None,
+            places: Places::default(),
+            caller: Caller::ANONYMOUS,
+        }
+    }
 }
 
 impl Request<'_> {

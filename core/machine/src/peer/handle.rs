@@ -4,6 +4,9 @@ use alloc::boxed::Box;
 use core::ops::Deref;
 
 use mcp_sansio_collections::Key;
+use serde::{Deserialize, Serialize};
+
+use super::command::handle_format::{Handle, InputName};
 
 macro_rules! handles {
     ($($(#[doc = $doc:literal])* $name:ident;)*) => {
@@ -11,7 +14,10 @@ macro_rules! handles {
             $(#[doc = $doc])*
             ///
             /// A handle is never reused, so a stale one is recognized.
-            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            #[derive(
+                Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            )]
+            #[serde(into = "Handle", from = "Handle")]
             pub struct $name {
                 pub(crate) key: Key,
                 /// The connection, if one machine serves several.
@@ -107,7 +113,8 @@ impl<'a> IntoIterator for &'a SubscriptionHandles {
 pub struct ConnectionHandle(Key);
 
 /// A handle of an input request that waits for its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "InputName", from = "InputName")]
 pub struct InputHandle(pub(crate) InputSource);
 
 /// The origin of an input request.

@@ -1,20 +1,9 @@
-use mcp_sansio_sync::Arc;
-
+use crate::Instant;
 use crate::framing::FrameError;
-use crate::jsonrpc::RequestId;
-use crate::{Instant, Revision};
 
-#[cfg(feature = "client")]
-use super::client::ClientSession;
-#[cfg(feature = "client")]
-use super::command::ClientCommand;
-#[cfg(feature = "server")]
-use super::command::ServerCommand;
 use super::error::{CommandError, ConnectionClosed};
 use super::event::Event;
-use super::handle::InputHandle;
-use super::handle::{CallHandle, RequestHandle};
-use super::operation::Observation;
+use super::handle::CallHandle;
 
 /// A protocol machine over any binding: the operations that do not depend on the transport.
 ///
@@ -129,40 +118,6 @@ pub trait StreamMachine: Machine {
 
     /// Returns whether the connection is closed, all output is sent and no response is pending.
     fn is_drained(&self) -> bool;
-}
-
-/// A client machine over any binding.
-#[cfg(feature = "client")]
-pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
-    /// Returns the outcome of the negotiation, once the connection is open.
-    fn session(&self) -> Option<&ClientSession>;
-
-    /// Returns whether the call has not ended, or has become a task whose progress is awaited.
-    fn has_call(&self, call: CallHandle) -> bool;
-
-    /// Runs the [middleware](super::MessageMiddleware) in `guard`.
-    fn catch_panics(&mut self, guard: crate::PanicGuard);
-
-    /// Returns the observation of a server's request for input. Input rounds of calls are not
-    /// observed.
-    fn observation_of_input(&self, input: InputHandle) -> Option<Arc<dyn Observation>>;
-
-    /// Returns the observation of another request of the server.
-    fn observation_of(&self, request: RequestHandle) -> Option<Arc<dyn Observation>>;
-}
-
-/// A server machine over any binding.
-#[cfg(feature = "server")]
-pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
-    /// Returns the revision of a pending request.
-    fn revision_of(&self, request: RequestHandle) -> Option<Revision>;
-
-    /// Returns the JSON-RPC id of a pending request. Clients choose it: requests of different
-    /// sessions may have the same id.
-    fn id_of(&self, request: RequestHandle) -> Option<&RequestId>;
-
-    /// Returns the observation of a pending request.
-    fn observation_of(&self, request: RequestHandle) -> Option<Arc<dyn Observation>>;
 }
 
 /// Implements [`Machine`] by delegating to the methods of the same names.

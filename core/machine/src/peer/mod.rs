@@ -49,23 +49,18 @@ pub use crate::binding::{HeaderFields, HttpRejection, InvalidHeader, Status, Tra
 pub use call_context::CallContext;
 #[cfg(feature = "client")]
 pub use client::{Client, ClientOptions, ClientRole, ClientSession};
+pub use command::{Body, MaybeOwned};
 #[cfg(feature = "client")]
-pub use command::ClientCommand;
+pub use command::{ClientCommand, ClientMachine};
 #[cfg(feature = "server")]
-pub use command::ServerCommand;
+pub use command::{ServerCommand, ServerMachine};
 pub use error::{CommandError, ConnectionClosed, OpeningFailure};
 pub use event::{
     Cancelled, CloseReason, DeliveryFailed, Ended, Event, Failure, InputRequested,
     InputResponseParams, Notification, Opened, Progress, Request, Subject, Subscribed, Violation,
 };
-#[cfg(feature = "recording")]
-pub(crate) use handle::InputSource;
 pub use handle::{CallHandle, ConnectionHandle, InputHandle, RequestHandle, SubscriptionHandles};
 pub use limits::{Limits, Timeouts};
-#[cfg(feature = "client")]
-pub use machine::ClientMachine;
-#[cfg(feature = "server")]
-pub use machine::ServerMachine;
 pub use machine::{Applied, Machine, StreamMachine};
 pub use memory::MessageLengths;
 pub use method_name::MethodName;

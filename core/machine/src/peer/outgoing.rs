@@ -118,7 +118,6 @@ impl<'a> CallOptions<'a> {
     }
 
     /// Returns how long the task is to be kept, if the call asks for one.
-    #[cfg(feature = "recording")]
     pub(crate) fn task_ttl(&self) -> Option<Option<Duration>> {
         self.task.map(|task| task.ttl)
     }

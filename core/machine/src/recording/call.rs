@@ -7,17 +7,20 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Kinds, RestrictedChange, State};
+use super::catalog::{RestrictedChange, State};
 use crate::Instant;
+use crate::catalog::Changes;
 use crate::framing::FrameError;
-use crate::jsonrpc::{ErrorObject, RawJson};
-use crate::peer::{ConnectionClosed, Event};
+#[cfg(feature = "http")]
+use crate::peer::RequestHandle;
+use crate::peer::{ClientCommand, ConnectionClosed, Event, ServerCommand};
 
-use super::arguments::{Misframed, Options, is_false};
+use super::arguments::Misframed;
 use super::event::describe;
 #[cfg(feature = "http")]
 use super::exchange::{Cause, Field, Read, Refused, StoreAction, Stored, Transmitted};
-use super::handle::{Handle, InputName};
+#[cfg(feature = "http")]
+use super::handle::Handle;
 use super::payload::Payload;
 
 /// A call: its input and its output.
@@ -54,150 +57,29 @@ pub(crate) enum Call<'a> {
     },
 
     // ------------------------------------------------------------------ from the application
-    #[serde(rename = "call")]
-    Started {
-        at: u64,
-        method: Cow<'a, str>,
-        #[serde(borrow)]
-        params: Option<RawJson<'a>>,
-        #[serde(borrow, default, skip_serializing_if = "Options::is_default")]
-        options: Options<'a>,
-        /// The method is not one of the protocol.
-        #[serde(default, skip_serializing_if = "is_false")]
-        other: bool,
-    },
-    Cancel {
-        at: u64,
-        call: Handle,
-        reason: Cow<'a, str>,
-    },
-    Notify {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        method: Cow<'a, str>,
-        #[serde(borrow)]
-        params: Option<RawJson<'a>>,
-    },
-    NotifyOther {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        /// The request that it concerns, of a server.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        request: Option<Handle>,
-        method: Cow<'a, str>,
-        #[serde(borrow)]
-        params: Option<RawJson<'a>>,
-    },
-    SetLogLevel {
-        at: u64,
-        level: Cow<'a, str>,
-    },
-    Subscribe {
+    /// A command to a client machine.
+    ClientCommand {
         at: u64,
         #[serde(borrow)]
-        filter: RawJson<'a>,
+        command: ClientCommand<'a>,
     },
-    AnswerInput {
+    /// A command to a server machine.
+    ServerCommand {
         at: u64,
-        input: InputName,
         #[serde(borrow)]
-        result: Option<RawJson<'a>>,
-    },
-    RefuseInput {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        input: InputName,
-        #[serde(borrow)]
-        error: ErrorObject<'a>,
-    },
-    Respond {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        request: Handle,
-        #[serde(borrow)]
-        result: Option<RawJson<'a>>,
-    },
-    Reject {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        request: Handle,
-        #[serde(borrow)]
-        error: ErrorObject<'a>,
-    },
-    RequireInput {
-        at: u64,
-        request: Handle,
-        method: Cow<'a, str>,
-        #[serde(borrow)]
-        required: RawJson<'a>,
-    },
-    WithdrawInput {
-        at: u64,
-        request: Handle,
-    },
-    TaskProgress {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        request: Handle,
-        #[serde(borrow)]
-        params: Option<RawJson<'a>>,
-    },
-    Progress {
-        at: u64,
-        request: Handle,
-        /// Decimal text, so that the number is read back unchanged.
-        progress: Cow<'a, str>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        total: Option<Cow<'a, str>>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<Cow<'a, str>>,
-    },
-    Log {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        request: Option<Handle>,
-        level: Cow<'a, str>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        logger: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        data: RawJson<'a>,
-    },
-    ResourceUpdated {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        uri: Cow<'a, str>,
-    },
-    TaskChanged {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        #[serde(borrow)]
-        status: RawJson<'a>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        principal: Option<Cow<'a, str>>,
-    },
-    Announce {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-        changed: Kinds,
+        command: ServerCommand<'a>,
     },
     Catalog {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<u64>,
         #[serde(borrow)]
         catalog: State<'a>,
-        /// The lists whose changes clients are notified of, where the notification is not its own
-        /// call.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        changed: Option<Kinds>,
+        /// The lists whose changes clients are notified of.
+        #[serde(default)]
+        changed: Changes,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed_for: Vec<RestrictedChange>,
     },
-    Close {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
-    },
-
     // ------------------------------------------------------------------ outputs
     /// A chunk was polled and removed.
     Transmit {
@@ -254,7 +136,7 @@ pub(crate) enum Call<'a> {
     #[cfg(feature = "http")]
     Refuse {
         at: u64,
-        request: Handle,
+        request: RequestHandle,
         #[serde(borrow)]
         refusal: Refused<'a>,
     },
@@ -266,7 +148,7 @@ pub(crate) enum Call<'a> {
     },
     #[cfg(feature = "http")]
     Release {
-        request: Handle,
+        request: RequestHandle,
         retry: Duration,
     },
     #[cfg(feature = "http")]
@@ -353,14 +235,8 @@ impl Call<'_> {
         let nanos = match self {
             Self::Message { at, .. }
             | Self::Timeout { at }
-            | Self::Started { at, .. }
-            | Self::Cancel { at, .. }
-            | Self::SetLogLevel { at, .. }
-            | Self::Subscribe { at, .. }
-            | Self::AnswerInput { at, .. }
-            | Self::RequireInput { at, .. }
-            | Self::WithdrawInput { at, .. }
-            | Self::Progress { at, .. } => Some(*at),
+            | Self::ClientCommand { at, .. }
+            | Self::ServerCommand { at, .. } => Some(*at),
             #[cfg(feature = "http")]
             Self::Request { at, .. }
             | Self::Disconnect { at, .. }
@@ -373,18 +249,7 @@ impl Call<'_> {
             | Self::ExchangeFailed { at, .. }
             | Self::Pause { at, .. }
             | Self::Resume { at, .. } => Some(*at),
-            Self::Notify { at, .. }
-            | Self::NotifyOther { at, .. }
-            | Self::RefuseInput { at, .. }
-            | Self::Respond { at, .. }
-            | Self::Reject { at, .. }
-            | Self::Log { at, .. }
-            | Self::ResourceUpdated { at, .. }
-            | Self::TaskChanged { at, .. }
-            | Self::TaskProgress { at, .. }
-            | Self::Announce { at, .. }
-            | Self::Catalog { at, .. }
-            | Self::Close { at } => *at,
+            Self::Catalog { at, .. } => *at,
             _ => None,
         };
         nanos.map(Instant::from_nanos)

@@ -19,27 +19,6 @@ use crate::jsonrpc::RawJson;
 use crate::protocol::SerializeAt;
 use crate::{Principal, SessionKey};
 
-/// A set of list kinds.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Kinds {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
-}
-
-impl Kinds {
-    pub(crate) const fn from_changes(changes: Changes) -> Self {
-        let Changes { tools, prompts, resources } = changes;
-        Self { tools, prompts, resources }
-    }
-
-    pub(crate) const fn to_changes(self) -> Changes {
-        let Self { tools, prompts, resources } = self;
-        Changes { tools, prompts, resources }
-    }
-}
-
 /// The contents of a catalog [`Snapshot`].
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -52,7 +31,7 @@ pub(crate) struct State<'a> {
     resource_templates: Entries<'a>,
     #[serde(borrow)]
     prompts: Entries<'a>,
-    managed: Kinds,
+    managed: Changes,
     legacy_tasks: bool,
     page_size: Option<NonZeroUsize>,
     list_changed: bool,
@@ -109,28 +88,28 @@ impl RecordedAudience {
 
 /// A change of restricted items: its list, and those who can see it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RestrictedChange(Kinds, RecordedAudience);
+pub(crate) struct RestrictedChange(Changes, RecordedAudience);
 
 #[cfg(feature = "http")]
 impl RestrictedChange {
     pub(crate) fn from_announcement(announcement: &Announcement, names: Names<'_>) -> Vec<Self> {
         let changes = announcement.to_some.iter().map(|(kind, audience)| {
-            let kinds = Kinds::from_changes(Changes::default().with(*kind));
+            let kinds = Changes::default().with(*kind);
             Self(kinds, RecordedAudience::from_audience(audience, names))
         });
         changes.collect()
     }
 
-    pub(crate) fn to_announcement(changes: &[Self], to_everyone: Kinds) -> Announcement {
+    pub(crate) fn to_announcement(changes: &[Self], to_everyone: Changes) -> Announcement {
         let to_some = changes.iter().map(|Self(kinds, audience)| {
             let kind = match kinds {
-                Kinds { tools: true, .. } => ItemKind::Tool,
-                Kinds { prompts: true, .. } => ItemKind::Prompt,
+                Changes { tools: true, .. } => ItemKind::Tool,
+                Changes { prompts: true, .. } => ItemKind::Prompt,
                 _ => ItemKind::Resource,
             };
             (kind, Arc::new(audience.to_audience()))
         });
-        Announcement::new(to_everyone.to_changes(), to_some.collect())
+        Announcement::new(to_everyone, to_some.collect())
     }
 }
 
@@ -175,7 +154,7 @@ impl State<'_> {
             resources: Entries::from_list(&snapshot.resources, names),
             resource_templates: Entries::from_list(&snapshot.templates, names),
             prompts: Entries::from_list(&snapshot.prompts, names),
-            managed: Kinds::from_changes(snapshot.managed),
+            managed: snapshot.managed,
             legacy_tasks: snapshot.legacy_tasks,
             page_size: snapshot.page_size,
             list_changed: snapshot.list_changed,
@@ -189,7 +168,7 @@ impl State<'_> {
             resources: self.resources.to_list()?,
             templates: self.resource_templates.to_list()?,
             prompts: self.prompts.to_list()?,
-            managed: self.managed.to_changes(),
+            managed: self.managed,
             legacy_tasks: self.legacy_tasks,
             page_size: self.page_size,
             list_changed: self.list_changed,

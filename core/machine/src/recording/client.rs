@@ -6,20 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::jsonrpc::RawJson;
 use crate::peer::client::ClientRole;
-use crate::peer::client::client_methods;
 use crate::peer::{
-    Applied, Client, ClientCommand, ClientMachine, ClientOptions, CommandError, Limits, MethodName,
-    Policy, Timeouts,
+    Applied, Client, ClientCommand, ClientMachine, ClientOptions, CommandError, Limits, Policy,
+    Timeouts,
 };
-use crate::protocol::{JsonAtRevision, Verbatim};
 use crate::{Instant, Revision};
 
-use super::arguments::{MISPLACED, Options, Unperformable, decoded, level, method, text};
+use super::arguments::{Unperformable, decoded};
 use super::call::Call;
-use super::every_revision::whole;
 use super::recorded::{Notes, Recordable, Recorded};
 use super::start::{Machine, Revisioned, Start, era, era_name};
 use super::tape::Tape;
+use crate::protocol::whole;
 
 /// The settings of a client, on the first line of a recording.
 #[derive(Debug, Serialize, Deserialize)]
@@ -105,130 +103,32 @@ impl Recorded<Client> {
     }
 }
 
-client_methods!(Recorded<Client>);
-
 impl Recordable for Client {
-    const NOTES_ALL_TIMES: bool = false;
-
     fn apply_noted(
         &mut self,
         command: ClientCommand<'_>,
         now: Instant,
         notes: &mut Notes,
     ) -> Result<Applied, CommandError> {
-        notes.tape.note(call_of(self, &command, now));
+        notes.tape.note(command_line(self, command.clone(), now));
         self.apply(command, now)
     }
 }
 
 /// Returns the line for a command.
-pub(super) fn call_of<'c, M: ClientMachine + Recordable>(
-    machine: &M,
-    command: &'c ClientCommand<'_>,
+pub(super) fn command_line<'c>(
+    machine: &impl ClientMachine,
+    command: ClientCommand<'c>,
     now: Instant,
 ) -> Call<'c> {
     // Nothing is written before a session exists, at any revision.
     let revision = machine.session().map_or(Revision::LATEST, |session| session.revision());
-    let now = now.as_nanos();
-    let at = M::NOTES_ALL_TIMES.then_some(now);
-    match command {
-        ClientCommand::Call { method, params, options } => Call::Started {
-            at: now,
-            method: method.as_str().into(),
-            params: text(&JsonAtRevision(*params, revision)),
-            options: Options::from_options(options),
-            other: matches!(method, MethodName::Other(_)),
-        },
-        // The fields may be secrets.
-        #[cfg(feature = "http")]
-        ClientCommand::CallWithFields { method, params, options, .. } => Call::Started {
-            at: now,
-            method: method.as_str().into(),
-            params: text(&JsonAtRevision(*params, revision)),
-            options: Options::from_options(options),
-            other: matches!(method, MethodName::Other(_)),
-        },
-        ClientCommand::Cancel { call, reason } => {
-            Call::Cancel { at: now, call: (*call).into(), reason: (*reason).into() }
-        }
-        ClientCommand::Notify { method, params } => {
-            Call::Notify { at, method: method.as_str().into(), params: text(*params) }
-        }
-        ClientCommand::NotifyOther { method, params } => {
-            let method = (*method).into();
-            Call::NotifyOther { at, request: None, method, params: text(*params) }
-        }
-        ClientCommand::Subscribe(filter) => Call::Subscribe { at: now, filter: whole(*filter) },
-        #[cfg(feature = "http")]
-        ClientCommand::SubscribeWithFields { filter, .. } => {
-            Call::Subscribe { at: now, filter: whole(*filter) }
-        }
-        ClientCommand::SetLogLevel(level) => {
-            Call::SetLogLevel { at: now, level: level.as_str().into() }
-        }
-        ClientCommand::AnswerInput { input, result } => {
-            let result = text(&JsonAtRevision(*result, revision));
-            Call::AnswerInput { at: now, input: (*input).into(), result }
-        }
-        ClientCommand::RefuseInput { input, error } => {
-            Call::RefuseInput { at, input: (*input).into(), error: error.clone() }
-        }
-        ClientCommand::Respond { request, result } => {
-            Call::Respond { at, request: (*request).into(), result: text(*result) }
-        }
-        ClientCommand::Reject { request, error } => {
-            Call::Reject { at, request: (*request).into(), error: error.clone() }
-        }
-        ClientCommand::Close => Call::Close { at },
+    // The fields may be secrets.
+    let (mut command, _) = command.split_fields();
+    if let Some(body) = command.body_mut() {
+        *body = body.clone().to_text(revision);
     }
-}
-
-/// Executes the command on a line. Its outcome is compared when it is recorded again.
-pub(super) fn perform<M>(machine: &mut Recorded<M>, call: &Call<'_>) -> Result<(), Unperformable>
-where
-    M: ClientMachine + Recordable,
-{
-    let now = machine.time_of(call)?;
-    let mut apply = |command: ClientCommand<'_>| drop(machine.apply(command, now));
-    match call {
-        Call::Started { method: name, params, options, other, .. } => {
-            let (params, options) = (&Verbatim(params), &options.to_options()?);
-            let method = match other {
-                true => MethodName::Other((&**name).into()),
-                false => MethodName::Known(method(name)?),
-            };
-            apply(ClientCommand::Call { method, params, options });
-        }
-        Call::Cancel { call, reason, .. } => {
-            apply(ClientCommand::Cancel { call: call.to_call(), reason });
-        }
-        Call::Notify { method: name, params, .. } => {
-            apply(ClientCommand::Notify { method: method(name)?, params });
-        }
-        Call::NotifyOther { method, params, .. } => {
-            apply(ClientCommand::NotifyOther { method, params });
-        }
-        Call::SetLogLevel { level: name, .. } => apply(ClientCommand::SetLogLevel(level(name)?)),
-        Call::Subscribe { filter, .. } => apply(ClientCommand::Subscribe(&decoded(filter)?)),
-        Call::AnswerInput { input, result, .. } => {
-            let (input, result) = (input.to_handle(), &Verbatim(result));
-            apply(ClientCommand::AnswerInput { input, result });
-        }
-        Call::RefuseInput { input, error, .. } => {
-            let (input, error) = (input.to_handle(), error.clone());
-            apply(ClientCommand::RefuseInput { input, error });
-        }
-        Call::Respond { request, result, .. } => {
-            apply(ClientCommand::Respond { request: request.to_request(), result });
-        }
-        Call::Reject { request, error, .. } => {
-            let (request, error) = (request.to_request(), error.clone());
-            apply(ClientCommand::Reject { request, error });
-        }
-        Call::Close { .. } => apply(ClientCommand::Close),
-        _ => return Err(MISPLACED),
-    }
-    Ok(())
+    Call::ClientCommand { at: now.as_nanos(), command }
 }
 
 impl Recorded<Client> {
@@ -246,10 +146,11 @@ impl Recorded<Client> {
                 self.resume(Instant::from_nanos(*at));
                 Ok(())
             }
-            call => match self.perform_on_stream(call)? {
-                true => Ok(()),
-                false => perform(self, call),
-            },
+            Call::ClientCommand { at, command } => {
+                drop(self.apply(command.clone(), Instant::from_nanos(*at)));
+                Ok(())
+            }
+            call => self.perform_on_stream(call),
         }
     }
 }

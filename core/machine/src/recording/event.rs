@@ -26,18 +26,18 @@ fn summary(event: &Event<'_>) -> String {
         Event::Opened(opened) => format!("opened {}", opened.revision),
         Event::Request(request) => {
             let round = if request.inputs.is_empty() { "" } else { " with inputs" };
-            format!("request {} {}{round}", Handle::from(request.handle).text(), request.method)
+            format!("request {} {}{round}", Handle::from(request.handle), request.method)
         }
         Event::Notification(notification) => {
             let mut text = format!("notification {}", notification.method);
             for (call, number) in notification.subscriptions.iter().zip(0_usize..) {
                 text.push_str(if number == 0 { " of " } else { ", " });
-                text.push_str(&Handle::from(*call).text());
+                text.push_str(&Handle::from(*call).to_string());
             }
             text
         }
         Event::Progress(progress) => {
-            format!("progress {} {}", Handle::from(progress.call).text(), progress.progress)
+            format!("progress {} {}", Handle::from(progress.call), progress.progress)
         }
         Event::Ended(ended) => {
             let outcome = match &ended.outcome {
@@ -45,21 +45,21 @@ fn summary(event: &Event<'_>) -> String {
                 Err(failure @ Failure::Refused(error)) => format!("{} {failure}", error.code.0),
                 Err(failure) => failure.to_string(),
             };
-            format!("ended {}: {outcome}", Handle::from(ended.call).text())
+            format!("ended {}: {outcome}", Handle::from(ended.call))
         }
         Event::InputRequested(input) => {
-            format!("input {} {}", InputName::from(input.handle).text(), input.method.as_str())
+            format!("input {} {}", InputName::from(input.handle), input.method.as_str())
         }
         Event::Cancelled(cancelled) => match cancelled.subject {
-            Subject::Request(handle) => format!("cancelled {}", Handle::from(handle).text()),
+            Subject::Request(handle) => format!("cancelled {}", Handle::from(handle)),
             Subject::Input(handle) => {
-                format!("cancelled input {}", InputName::from(handle).text())
+                format!("cancelled input {}", InputName::from(handle))
             }
         },
         Event::Subscribed(subscribed) => {
             let honoured = subscribed.honoured.to_json_at(crate::Revision::LATEST);
             let honoured = honoured.as_ref().map_or("", |json| json.as_str());
-            format!("subscribed {} {honoured}", Handle::from(subscribed.subscription).text())
+            format!("subscribed {} {honoured}", Handle::from(subscribed.subscription))
         }
         Event::Violation(violation) => format!("violation: {violation}"),
         // The next two were violations when the format was defined, so they are still written as

@@ -13,13 +13,12 @@ use crate::http::{
     Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
     IncomingResponse, Location, LostSession, Status,
 };
-use crate::peer::client::client_methods;
 use crate::peer::{self, Applied, ClientCommand, CommandError, TransportFailure};
 use crate::{Backoff, Instant};
 
-use super::arguments::Unperformable;
+use super::arguments::{MISPLACED, Unperformable};
 use super::call::Call;
-use super::client::{self, ClientSettings};
+use super::client::{ClientSettings, command_line};
 use super::exchange::{Cause, Field, StandIns};
 use super::handle::Handle;
 use super::payload::Payload;
@@ -265,24 +264,23 @@ impl Recorded<Client> {
             Call::Timeout { at: now } => self.handle_timeout(at(*now)),
             Call::Send { .. } | Call::Abort { .. } => drop(self.poll_transmit()),
             Call::Event { .. } => drop(self.poll_event()),
-            call => return client::perform(self, call),
+            Call::ClientCommand { at: now, command } => {
+                drop(self.apply(command.clone(), at(*now)));
+            }
+            _ => return Err(MISPLACED),
         }
         Ok(())
     }
 }
 
-client_methods!(Recorded<Client>, now);
-
 impl Recordable for Client {
-    const NOTES_ALL_TIMES: bool = true;
-
     fn apply_noted(
         &mut self,
         command: ClientCommand<'_>,
         now: Instant,
         notes: &mut Notes,
     ) -> Result<Applied, CommandError> {
-        notes.tape.note(client::call_of(self, &command, now));
+        notes.tape.note(command_line(self, command.clone(), now));
         self.apply(command, now)
     }
 }

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Kinds, Names, RestrictedChange, State};
+use super::catalog::{Names, RestrictedChange, State};
 use crate::catalog::{Announcement, Catalog};
 use crate::http::origin::HostTexts;
 use crate::http::server::header_params_by_tool;
@@ -20,9 +20,7 @@ use crate::http::{
     ServerTransmit, Shards, StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand,
     TaskStoreEvent, UnservableTool,
 };
-use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
-use crate::protocol::TaskStatusParams;
 use crate::{Caller, Instant, Principal, SessionKey};
 
 use super::arguments::{MISPLACED, Unperformable};
@@ -219,7 +217,7 @@ impl Recorded<Server> {
         refusal: HttpRejection,
         now: Instant,
     ) -> Result<(), CommandError> {
-        let (at, handle) = (now.as_nanos(), request.into());
+        let (at, handle) = (now.as_nanos(), request);
         self.note(|| Call::Refuse {
             at,
             request: handle,
@@ -230,18 +228,8 @@ impl Recorded<Server> {
 
     /// See [`Server::release_connection`].
     pub fn release_connection(&mut self, request: RequestHandle, retry: Duration) {
-        self.note(|| Call::Release { request: request.into(), retry });
+        self.note(|| Call::Release { request, retry });
         self.machine.release_connection(request, retry);
-    }
-
-    /// See [`Server::task_changed`].
-    pub fn task_changed(
-        &mut self,
-        status: &TaskStatusParams,
-        principal: Option<&Principal>,
-        now: Instant,
-    ) {
-        let _done = self.apply(ServerCommand::TaskChanged { status, principal }, now);
     }
 
     /// See [`Server::catch_panics`].
@@ -299,16 +287,11 @@ impl Recorded<Server> {
             let call = Call::Catalog {
                 at: Some(now.as_nanos()),
                 catalog: State::from_catalog(machine.catalog(), names),
-                changed: Some(Kinds::from_changes(announcement.to_everyone)),
+                changed: announcement.to_everyone,
                 changed_for: RestrictedChange::from_announcement(announcement, names),
             };
             notes.tape.note(call);
         }
-    }
-
-    /// See [`Server::close`].
-    pub fn close(&mut self, now: Instant) {
-        let _done = self.apply(ServerCommand::Close, now);
     }
 
     /// See [`Server::poll_ended_session`]. Not recorded: the edit that follows is.
@@ -461,16 +444,16 @@ impl Recorded<Server> {
             }
             Call::Timeout { at: now } => self.handle_timeout(at(*now)),
             Call::Refuse { at: now, request, refusal } => {
-                drop(self.refuse(request.to_request(), refusal.to_rejection(), at(*now)));
+                drop(self.refuse(*request, refusal.to_rejection(), at(*now)));
             }
             Call::Expiry { exchange, until } => {
                 self.set_expiry(ExchangeId(exchange.key()), at(*until));
             }
             Call::Release { request, retry } => {
-                self.release_connection(request.to_request(), *retry);
+                self.release_connection(*request, *retry);
             }
-            Call::Catalog { catalog, changed: Some(changed), changed_for, .. } => {
-                let (now, state) = (self.time_of(call)?, catalog.to_catalog()?);
+            Call::Catalog { at: Some(now), catalog, changed, changed_for } => {
+                let (now, state) = (at(*now), catalog.to_catalog()?);
                 let announcement = RestrictedChange::to_announcement(changed_for, *changed);
                 let edit = |catalog: &mut Catalog| {
                     *catalog = state;
@@ -489,7 +472,10 @@ impl Recorded<Server> {
                 drop(self.poll_transmit(ExchangeId(exchange.key()), at(*now)));
             }
             Call::Event { .. } => drop(self.poll_event()),
-            call => return server::perform(self, call),
+            Call::ServerCommand { at: now, command } => {
+                drop(self.apply(command.clone(), at(*now)));
+            }
+            _ => return Err(MISPLACED),
         }
         Ok(())
     }
@@ -539,11 +525,7 @@ impl Recorded<Server> {
     }
 }
 
-server_methods!(Recorded<Server>, now);
-
 impl Recordable for Server {
-    const NOTES_ALL_TIMES: bool = true;
-
     fn apply_noted(
         &mut self,
         command: ServerCommand<'_>,

@@ -17,10 +17,8 @@ mod catalog;
 mod client;
 mod error;
 mod event;
-mod every_revision;
 #[cfg(feature = "http")]
 pub(crate) mod exchange;
-mod handle;
 #[cfg(feature = "http")]
 mod http_client;
 #[cfg(feature = "http")]
@@ -38,5 +36,6 @@ pub use replay::{Replay, ReplayStep};
 pub use start::FORMAT;
 pub use tape::Tape;
 
+use crate::peer::command::handle_format as handle;
+use crate::protocol::whole;
 use arguments::{Unperformable, decoded};
-use every_revision::whole;

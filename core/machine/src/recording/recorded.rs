@@ -12,7 +12,7 @@ use crate::peer::{
 };
 use crate::{Instant, Revision};
 
-use super::arguments::Unperformable;
+use super::arguments::{MISPLACED, Unperformable};
 use super::call::Call;
 use super::event::describe;
 #[cfg(feature = "http")]
@@ -51,11 +51,6 @@ impl Notes {
 /// A machine that can be recorded.
 #[allow(unnameable_types, reason = "only the machines of this crate implement it")]
 pub trait Recordable: Machine + fmt::Debug {
-    /// Whether the time of each command is recorded. On a byte stream, commands that set no
-    /// deadline are recorded without it: see `docs/guide/recording.md`.
-    #[doc(hidden)]
-    const NOTES_ALL_TIMES: bool;
-
     /// Executes a command and records it.
     #[doc(hidden)]
     fn apply_noted(
@@ -114,15 +109,6 @@ impl<M: Recordable> Recorded<M> {
         let event = self.machine.poll_event()?;
         self.note(|| Call::Event { event: describe(&event).into() });
         Some(event)
-    }
-
-    /// Returns the time of a call. A call recorded without a time does not need one.
-    pub(super) fn time_of(&self, call: &Call<'_>) -> Result<Instant, Unperformable> {
-        match call.at() {
-            Some(at) => Ok(at),
-            None if M::NOTES_ALL_TIMES => Err(Unperformable("the time is missing")),
-            None => Ok(Instant::ZERO),
-        }
     }
 }
 
@@ -284,8 +270,8 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
         self.machine.is_drained()
     }
 
-    /// Executes the call on a line, if it is a call of byte streams.
-    pub(super) fn perform_on_stream(&mut self, call: &Call<'_>) -> Result<bool, Unperformable> {
+    /// Executes the call on a line, one of any machine over a byte stream.
+    pub(super) fn perform_on_stream(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
         let at = Instant::from_nanos;
         // The outcome of a call is compared when it is recorded again.
         match call {
@@ -306,9 +292,9 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
                 self.consume_transmit(length);
             }
             Call::Event { .. } => drop(self.poll_event()),
-            _ => return Ok(false),
+            _ => return Err(MISPLACED),
         }
-        Ok(true)
+        Ok(())
     }
 }
 

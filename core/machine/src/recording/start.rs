@@ -19,7 +19,7 @@ use super::http_server::HttpServerSettings;
 use super::server::ServerSettings;
 
 /// The version of the format: see `docs/guide/recording.md`.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The first line, before all calls.
 #[derive(Debug, Serialize, Deserialize)]

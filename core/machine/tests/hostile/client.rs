@@ -2,7 +2,8 @@
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, Client, ClientOptions, Event, Failure, Limits, MessageLengths,
+    CallHandle, CallOptions, Client, ClientMachine, ClientOptions, Event, Failure, Limits,
+    MessageLengths,
 };
 use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};

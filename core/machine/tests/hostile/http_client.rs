@@ -7,7 +7,9 @@ use mcp_sansio::http::{
     IncomingResponse, Location, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{self, CallOptions, Event, Failure, Limits, TransportFailure};
+use mcp_sansio::peer::{
+    self, CallOptions, ClientMachine, Event, Failure, Limits, TransportFailure,
+};
 use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision, Revisions};
 

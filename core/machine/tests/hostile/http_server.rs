@@ -7,7 +7,7 @@ use mcp_sansio::http::{
     ExchangeId, HttpServerOptions, RequestHead, Response, Server, ServerLimits, ServerTransmit,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{self, Event, Limits, RequestHandle};
+use mcp_sansio::peer::{self, Event, Limits, RequestHandle, ServerMachine};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
 use mcp_sansio::{Instant, Principal};
 

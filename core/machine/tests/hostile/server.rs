@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{Event, Limits, MessageLengths, RequestHandle, Server, ServerOptions};
+use mcp_sansio::peer::{
+    Event, Limits, MessageLengths, RequestHandle, Server, ServerMachine, ServerOptions,
+};
 use mcp_sansio::protocol::{
     Implementation, ResourcesCapability, ServerCapabilities, ToolsCapability,
 };
@@ -101,14 +103,16 @@ impl TestServer {
     /// limit.
     fn serves(&mut self) {
         for handle in core::mem::take(&mut self.due) {
-            measured(|| drop(self.server.respond_with(handle, &RawJson::EMPTY_OBJECT)));
+            measured(|| {
+                drop(self.server.respond_with(handle, &RawJson::EMPTY_OBJECT, Instant::ZERO))
+            });
         }
         self.read();
         self.said.clear();
         self.line(r#"{"jsonrpc":"2.0","id":"well","method":"tools/call","params":{"name":"t"}}"#);
         let handle = self.due.pop().expect("a call is delivered");
         let answer = RawJson::parse(r#"{"content":[],"well":true}"#).unwrap();
-        measured(|| self.server.respond_with(handle, &answer).unwrap());
+        measured(|| self.server.respond_with(handle, &answer, Instant::ZERO).unwrap());
         self.read();
         assert_eq!(self.count(r#""well":true"#), 1, "{:?}", self.said);
         let most = Limits::SMALL.server_memory_max(LENGTHS) + LineDecoder::memory_max(LINE_MAX);

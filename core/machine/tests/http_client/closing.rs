@@ -1,3 +1,4 @@
+use mcp_sansio::peer::ClientMachine;
 use std::time::Duration;
 
 use mcp_sansio::{Instant, Revision};

@@ -4,7 +4,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio::http::{Client, ClientTransmit, IncomingResponse, Status};
 use mcp_sansio::jsonrpc::{ErrorObject, RequestId};
-use mcp_sansio::peer::{Event, MessageMiddleware, MiddlewareMessage, RequestAction};
+use mcp_sansio::peer::{ClientMachine, Event, MessageMiddleware, MiddlewareMessage, RequestAction};
 use mcp_sansio::protocol::SubscriptionFilter;
 use mcp_sansio::{Revision, Revisions};
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use mcp_sansio::http::ExchangeFailure;
-use mcp_sansio::peer::CallOptions;
+use mcp_sansio::peer::{CallOptions, ClientMachine};
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 
 use crate::net::{EVENTS, JSON, Net, OK, error, event, http_options, peer_options, result};

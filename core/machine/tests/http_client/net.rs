@@ -10,7 +10,8 @@ use mcp_sansio::http::{
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    self, CallHandle, CallOptions, Ended, Event, Failure, InputRequested, TransportFailure,
+    self, CallHandle, CallOptions, ClientMachine, Ended, Event, Failure, InputRequested,
+    TransportFailure,
 };
 use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};

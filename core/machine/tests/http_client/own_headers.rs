@@ -5,7 +5,7 @@ use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     CallOptions, Client, ClientCommand, ClientOptions, CommandError, MethodName,
 };
-use mcp_sansio::protocol::{Implementation, Method, Verbatim};
+use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision};
 
 use crate::net::{Net, http_options, peer_options};
@@ -95,7 +95,7 @@ fn tenant(name: &str) -> HeaderFields {
 fn call_with(fields: &HeaderFields, apply: impl FnOnce(ClientCommand<'_>)) {
     let method = MethodName::Known(Method::ToolsCall);
     let params = RawJson::parse(r#"{"name":"now"}"#).unwrap();
-    let (params, options) = (&Verbatim(&params), &CallOptions::default());
+    let (params, options) = (params.into(), CallOptions::default().into());
     apply(ClientCommand::CallWithFields { method, params, options, fields });
 }
 

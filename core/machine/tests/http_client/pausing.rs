@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::ClientLimits;
-use mcp_sansio::peer::{CallOptions, Timeouts, TransportFailure};
+use mcp_sansio::peer::{CallOptions, ClientMachine, Timeouts, TransportFailure};
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 
 use crate::net::{DISCOVERED, EVENTS, Net, OK, http_options, peer_options, result};

@@ -1,6 +1,7 @@
 use mcp_sansio::Revision;
 use mcp_sansio::http::{ClientLimits, ExchangeFailure};
 use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::ClientMachine;
 use mcp_sansio::protocol::Method;
 
 use crate::net::{

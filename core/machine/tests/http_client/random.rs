@@ -9,7 +9,7 @@ use mcp_sansio::http::{
     Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{CallHandle, CallOptions, Event};
+use mcp_sansio::peer::{CallHandle, CallOptions, ClientMachine, Event};
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::{Era, Instant, Revision, Revisions};
 use seeded_random::Random;

@@ -1,5 +1,6 @@
 //! Batches of 2025-03-26: a message in a batch has the same effects on other nodes as one alone.
 
+use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
 use serde_json::{Value, json};

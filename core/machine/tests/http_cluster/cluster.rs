@@ -8,7 +8,7 @@ use mcp_sansio::http::{
     SharedOptions, StoreAction,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{Event, Request, RequestHandle, ServerOptions, Violation};
+use mcp_sansio::peer::{Event, Request, RequestHandle, ServerMachine, ServerOptions, Violation};
 use mcp_sansio::protocol::{
     CapabilitySettings, Implementation, InputRequest, InputRequiredResult, ListRootsParams, Map,
     ResourcesCapability, ServerCapabilities, ToolsCapability,
@@ -362,7 +362,7 @@ impl Cluster {
         match name.split_once('-') {
             Some(("ask", _)) if request.inputs.responses().is_none() => {
                 let server = self.nodes[at].server.as_mut().expect("the node runs");
-                server.require_input(request, &ask_for_roots(), now).expect("it is pending");
+                server.require_input(&request, &ask_for_roots(), now).expect("it is pending");
                 self.pump(at);
             }
             Some(("stream", count)) => {

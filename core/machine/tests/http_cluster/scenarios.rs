@@ -1,5 +1,6 @@
 //! Single situations, in which every step is known.
 
+use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
 use mcp_sansio::catalog::Changes;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, ClientOptions, Event, RequestHandle, ServerOptions,
+    CallHandle, CallOptions, ClientMachine, ClientOptions, Event, RequestHandle, ServerMachine,
+    ServerOptions,
 };
 use mcp_sansio::protocol::{
     CallToolResult, CapabilitySettings, Implementation, LoggingLevel, Method, ServerCapabilities,

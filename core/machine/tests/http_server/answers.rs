@@ -1,5 +1,6 @@
 //! The form of a response, and the stream that it is sent on.
 
+use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
 use mcp_sansio::http::{HttpServerOptions, ResponseMode};
@@ -124,7 +125,7 @@ fn input_requests_are_sent_on_the_stream_of_their_request() {
         let reply = server.post(&session, &call(1));
         let asked = server.asked();
         let first = asked.handle;
-        server.server.require_input(asked, &ask_for_roots(), server.now).unwrap();
+        server.server.require_input(&asked, &ask_for_roots(), server.now).unwrap();
         server.pump();
         let question = server.reply(reply).messages()[0].clone();
         assert_eq!(question["method"], "roots/list", "{revision}");
@@ -149,7 +150,7 @@ fn a_modern_client_gets_input_requests_in_the_result_only() {
     let body = modern_with(1, "tools/call", r#""name":"t""#, "2026-07-28", ROOTS);
     let reply = server.modern(&body);
     let asked = server.asked();
-    server.server.require_input(asked, &ask_for_roots(), server.now).unwrap();
+    server.server.require_input(&asked, &ask_for_roots(), server.now).unwrap();
     server.pump();
     let result = &server.reply(reply).json()["result"];
     assert_eq!(result["resultType"], "input_required");

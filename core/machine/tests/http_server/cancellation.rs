@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::CommandError;
+use mcp_sansio::peer::{CommandError, ServerMachine};
 
 use crate::answers::ask_for_roots;
 use crate::fixtures::*;
@@ -89,7 +89,7 @@ fn an_input_request_that_was_never_sent_is_not_cancelled() {
             let session = server.open(revision, r#"{"roots":{}}"#);
             let reply = server.post_unread(&session, &call(1));
             let asked = server.asked();
-            server.server.require_input(asked, &ask_for_roots(), server.now).unwrap();
+            server.server.require_input(&asked, &ask_for_roots(), server.now).unwrap();
             if taken {
                 server.read(reply, usize::MAX);
             }
@@ -173,7 +173,7 @@ fn a_modern_client_cancels_by_disconnecting() {
         server.progress(request.handle, 2.0);
         let late = server.server.respond_with(request.handle, &raw("{}"), server.now);
         assert!(matches!(late, Err(CommandError::NotDue)));
-        let late = server.server.require_input(request, &ask_for_roots(), server.now);
+        let late = server.server.require_input(&request, &ask_for_roots(), server.now);
         assert!(matches!(late, Err(CommandError::NotDue)));
     }
     server.expect_empty();

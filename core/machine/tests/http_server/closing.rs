@@ -1,5 +1,6 @@
 //! Graceful shutdown of a server.
 
+use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
 use mcp_sansio::Revision;
@@ -34,7 +35,7 @@ fn new_requests_are_refused_and_pending_ones_are_answered() {
     }
     assert_eq!(server.reply(refused[0]).error(), (-32600, "2".into()));
     // A pending request may still need input.
-    server.server.require_input(legacy, &ask_for_roots(), server.now).unwrap();
+    server.server.require_input(&legacy, &ask_for_roots(), server.now).unwrap();
     server.pump();
     let question = server.reply(replies[0]).messages()[0]["id"].clone();
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{question},"result":{{"roots":[]}}}}"#);

@@ -1,7 +1,7 @@
 //! Clients that disconnect at every point of a response, and stale handles.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::CommandError;
+use mcp_sansio::peer::{CommandError, ServerMachine};
 
 use crate::fixtures::*;
 use crate::reply::State;

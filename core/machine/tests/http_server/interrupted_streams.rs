@@ -2,6 +2,7 @@
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::{HttpServerOptions, ResponseMode};
+use mcp_sansio::peer::ServerMachine;
 use serde_json::Value;
 
 use crate::fixtures::*;

@@ -1,5 +1,6 @@
 //! Limits of the state that clients can make a server keep. Every limit can be reached.
 
+use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
 use mcp_sansio::Revision;

@@ -1,5 +1,6 @@
 //! Listen streams of modern clients.
 
+use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
 use mcp_sansio::Revision;

@@ -9,7 +9,7 @@ use mcp_sansio::http::{
     EventStore, HttpRejection, HttpServerOptions, NotStored, ResponseMode, Status,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
+use mcp_sansio::peer::{Event, Request, RequestHandle, ServerMachine, Subject};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio::{Principal, Revision};
 use proptest::prelude::*;
@@ -312,7 +312,7 @@ impl World {
         let request = self.requests.swap_remove(at);
         let (handle, now) = (request.handle, self.server.now);
         let (outcome, how) = match self.random.below(6) {
-            0 => (self.server.server.require_input(request, &ask_for_roots(), now), "asked"),
+            0 => (self.server.server.require_input(&request, &ask_for_roots(), now), "asked"),
             1 => (self.server.server.reject(handle, ErrorObject::internal("no"), now), "rejected"),
             2 => {
                 let error = ErrorObject::invalid_request("not you");

@@ -1,5 +1,6 @@
 //! Requests that a layer above the server refuses, before they have any effect or later.
 
+use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
 use mcp_sansio::http::{HttpRejection, HttpServerOptions, ParsedBody, ResponseMode, Status};
@@ -176,7 +177,7 @@ fn a_request_that_waits_for_input_cannot_be_refused() {
     server.post(&session, &call(4));
     let request = server.asked();
     let (handle, now) = (request.handle, server.now);
-    server.server.require_input(request, &ask_for_roots(), now).expect("the request is pending");
+    server.server.require_input(&request, &ask_for_roots(), now).expect("the request is pending");
     assert!(server.server.refuse(handle, refusal(), now).is_err());
     server.pump();
 }

@@ -1,5 +1,6 @@
 //! Legacy sessions: how they are opened, found and ended.
 
+use mcp_sansio::peer::ServerMachine;
 use std::collections::BTreeSet;
 use std::time::Duration;
 

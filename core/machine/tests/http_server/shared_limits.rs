@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::{ServerLimits, SharedResource};
-use mcp_sansio::peer::{Event, RequestHandle};
+use mcp_sansio::peer::{Event, RequestHandle, ServerMachine};
 use mcp_sansio::protocol::LoggingLevel;
 
 use crate::fixtures::*;

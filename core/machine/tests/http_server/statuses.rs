@@ -1,6 +1,7 @@
 //! The status, error code and id for each kind of message, in both eras.
 
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
+use mcp_sansio::peer::ServerMachine;
 use mcp_sansio::{Revision, Revisions};
 
 use crate::fixtures::*;
@@ -146,7 +147,10 @@ fn a_missing_capability_is_always_400() {
     let reply = server.modern(&modern_call(7));
     let asked = server.asked();
     let required = crate::answers::ask_for_roots();
-    server.server.require_input(asked, &required, server.now).expect_err("the client has no roots");
+    server
+        .server
+        .require_input(&asked, &required, server.now)
+        .expect_err("the client has no roots");
     server.pump();
     assert_eq!(server.reply(reply).status(), 400);
     assert_eq!(server.reply(reply).error(), (-32021, "7".into()));

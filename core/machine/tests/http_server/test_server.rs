@@ -9,7 +9,7 @@ use mcp_sansio::http::{
     ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, RequestHead, ServerTransmit, Shards,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
+use mcp_sansio::peer::{self, Event, Request, RequestHandle, ServerMachine, Subject};
 use mcp_sansio::protocol::Side;
 use mcp_sansio::{Instant, Principal};
 use serde_json::Value;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, Client, ClientOptions, Event, InputHandle, Limits, MessageLengths,
+    CallHandle, CallOptions, Client, ClientMachine, ClientOptions, Event, InputHandle, Limits,
+    MessageLengths,
 };
 use mcp_sansio::protocol::{
     ClientCapabilities, Implementation, Method, RootsCapability, SamplingCapability,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    CallOptions, Event, Limits, MessageLengths, RequestHandle, Server, ServerOptions,
+    CallOptions, Event, Limits, MessageLengths, RequestHandle, Server, ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{
     Implementation, InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map, Method,
@@ -151,7 +151,9 @@ impl TestServer {
             self.send(&frame);
             if self.due.len() >= self.limits.requests_in_flight_max {
                 let first = self.due.remove(0);
-                measured(|| self.server.respond_with(first, &RawJson::EMPTY_OBJECT).unwrap());
+                measured(|| {
+                    self.server.respond_with(first, &RawJson::EMPTY_OBJECT, self.now).unwrap()
+                });
             }
             self.drain();
         }
@@ -195,7 +197,7 @@ impl TestServer {
             measured(|| {
                 let event = server.handle_message(frame.as_bytes(), *now).unwrap();
                 if let Some(Event::Request(request)) = event {
-                    let _refused = server.require_input(request, &required, *now);
+                    let _refused = server.require_input(&request, &required, *now);
                 }
             });
             self.drain();
@@ -338,7 +340,7 @@ impl TestServer {
         }
         for number in 0..self.limits.subscribed_resources_max {
             let uri = self.uri(number);
-            measured(|| self.server.resource_updated(&uri));
+            measured(|| self.server.resource_updated(&uri, self.now));
         }
         let text = "x".repeat(self.lengths.sent_max.saturating_sub(120));
         let answer =
@@ -349,8 +351,8 @@ impl TestServer {
             let Self { server, now, .. } = self;
             measured(|| {
                 server.progress(handle, f64::from(number), None, Some(&text), *now);
-                server.log(Some(handle), LoggingLevel::Error, None, &*text).unwrap();
-                let _gone = server.respond_with(handle, &answer);
+                server.log(Some(handle), LoggingLevel::Error, None, &*text, *now).unwrap();
+                let _gone = server.respond_with(handle, &answer, *now);
             });
         }
         self.due = due;

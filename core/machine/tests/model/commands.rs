@@ -1,20 +1,17 @@
 //! The commands for operations of the application. Numbers are resolved to handles.
 
-use std::sync::LazyLock;
-
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{Applied, CallHandle, CallOptions, CommandError};
-use mcp_sansio::protocol::{Method, Verbatim};
+use mcp_sansio::peer::{Applied, Body, CallHandle, CallOptions, CommandError, MaybeOwned};
+use mcp_sansio::protocol::Method;
 
 use crate::outcome::Outcome;
 
 /// The parameters of every message.
-pub(crate) static OBJECT: RawJson<'static> = RawJson::EMPTY_OBJECT;
+pub(crate) const OBJECT: Body<'static> = Body::Json(RawJson::EMPTY_OBJECT);
 
-/// The same parameters, written as they are given at any revision.
-pub(crate) static VERBATIM: Verbatim<'static, RawJson<'static>> = Verbatim(&OBJECT);
-
-pub(crate) static OPTIONS: LazyLock<CallOptions<'static>> = LazyLock::new(CallOptions::default);
+pub(crate) fn options() -> MaybeOwned<'static, CallOptions<'static>> {
+    CallOptions::default().into()
+}
 
 pub(crate) fn method(name: &str) -> Method {
     Method::parse(name).expect("a method of the table")

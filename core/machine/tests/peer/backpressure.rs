@@ -2,7 +2,7 @@
 //! waits for it is bounded.
 
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{Event, Limits, Request, Server, ServerOptions};
+use mcp_sansio::peer::{Event, Limits, Request, Server, ServerMachine, ServerOptions};
 use mcp_sansio::protocol::{
     CapabilitySettings, Implementation, LoggingLevel, ResourcesCapability, ServerCapabilities,
     ToolsCapability,
@@ -71,13 +71,13 @@ fn logs_and_progress_do_not_accumulate_for_a_client_that_reads_nothing() {
     let call = request(send(&mut server, CALL));
     let refusals = congest(&mut server);
     for report in 0..1000 {
-        server.log(Some(call.handle), LoggingLevel::Error, None, "news").unwrap();
+        server.log(Some(call.handle), LoggingLevel::Error, None, "news", NOW).unwrap();
         server.progress(call.handle, f64::from(report), None, Some("more"), NOW);
     }
     assert_eq!(read(&mut server).len(), refusals);
-    server.log(Some(call.handle), LoggingLevel::Error, None, "news").unwrap();
+    server.log(Some(call.handle), LoggingLevel::Error, None, "news", NOW).unwrap();
     server.progress(call.handle, 1000.0, None, None, NOW);
-    server.respond_with(call.handle, &RawJson::EMPTY_OBJECT).unwrap();
+    server.respond_with(call.handle, &RawJson::EMPTY_OBJECT, NOW).unwrap();
     assert_eq!(read(&mut server).len(), 3);
 }
 
@@ -94,10 +94,10 @@ fn notifications_to_a_slow_client_are_coalesced() {
     read(&mut server);
     let refusals = congest(&mut server);
     for _ in 0..1000 {
-        server.resource_updated("a:2");
-        server.resource_updated("a:1");
-        server.resource_updated("a:3");
-        server.announce(mcp_sansio::catalog::Changes::new().tools(true));
+        server.resource_updated("a:2", NOW);
+        server.resource_updated("a:1", NOW);
+        server.resource_updated("a:3", NOW);
+        server.announce(mcp_sansio::catalog::Changes::new().tools(true), NOW);
     }
     let lines = read(&mut server);
     let news: Vec<&str> = lines[refusals..].iter().map(String::as_str).collect();
@@ -123,7 +123,7 @@ fn responses_of_a_batch_over_the_limit_are_sent_before_the_batch_is_complete() {
     let call = request(send(&mut server, &format!("[{CALL},{}]", pings.join(","))));
     let early = read(&mut server);
     assert!(early.len() > 1, "{early:?}");
-    server.respond_with(call.handle, &RawJson::EMPTY_OBJECT).unwrap();
+    server.respond_with(call.handle, &RawJson::EMPTY_OBJECT, NOW).unwrap();
     let late = read(&mut server);
     assert_eq!(late.len(), 1);
     let mut ids = Vec::new();

@@ -1,7 +1,7 @@
 //! Batches, which exist only at 2025-03-26.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallOptions, Event, Policy, Reaction};
+use mcp_sansio::peer::{CallOptions, ClientMachine, Event, Policy, Reaction, ServerMachine};
 use mcp_sansio::protocol::Method;
 use serde_json::json;
 
@@ -32,9 +32,9 @@ fn the_responses_of_a_batch_are_sent_together_when_it_is_complete() {
     wire.expect_nothing();
     let Event::Request(first) = wire.event() else { panic!("a request") };
     let Event::Request(second) = wire.event() else { panic!("a request") };
-    wire.machine.respond_with(second.handle, &raw(r#"{"messages":[]}"#)).unwrap();
+    wire.machine.respond_with(second.handle, &raw(r#"{"messages":[]}"#), wire.now).unwrap();
     wire.expect_nothing();
-    wire.machine.respond_with(first.handle, &raw(r#"{"content":[]}"#)).unwrap();
+    wire.machine.respond_with(first.handle, &raw(r#"{"content":[]}"#), wire.now).unwrap();
     let answers = wire.message();
     let ids: Vec<_> = answers.as_array().unwrap().iter().map(|a| a["id"].clone()).collect();
     assert_eq!(ids, [json!(2), json!(5), json!(4), json!(3)]);
@@ -122,7 +122,7 @@ fn a_cancelled_request_leaves_its_batch() {
     wire.send(&batch(&[call("2"), call("3")]));
     let Event::Request(first) = wire.event() else { panic!("a request") };
     wire.event();
-    wire.machine.respond_with(first.handle, &raw("{}")).unwrap();
+    wire.machine.respond_with(first.handle, &raw("{}"), wire.now).unwrap();
     wire.send(&notification("notifications/cancelled", r#"{"requestId":3}"#));
     assert_eq!(wire.message().as_array().unwrap().len(), 1);
 }
@@ -138,11 +138,11 @@ fn a_round_of_input_inside_a_batch_holds_its_answer() {
         mcp_sansio::protocol::Map::default()
             .with("r", mcp_sansio::protocol::ListRootsParams::new()),
     );
-    wire.machine.require_input(request, &required, wire.now).unwrap();
+    wire.machine.require_input(&request, &required, wire.now).unwrap();
     assert_eq!(wire.message()["method"], "roots/list");
     wire.send(&result("1", r#"{"roots":[]}"#));
     assert!(wire.told().starts_with("request tools/call"));
-    wire.machine.respond_with(handle, &raw("{}")).unwrap();
+    wire.machine.respond_with(handle, &raw("{}"), wire.now).unwrap();
     assert_eq!(wire.message()[0]["id"], 2);
 }
 

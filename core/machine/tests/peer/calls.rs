@@ -1,7 +1,10 @@
 //! Calls and their responses, and mistakes of a caller.
 
 use mcp_sansio::jsonrpc::{AsJson, ErrorCode, ErrorObject};
-use mcp_sansio::peer::{CallOptions, ClientOptions, CommandError, Event, Failure, Limits, Request};
+use mcp_sansio::peer::{
+    CallOptions, ClientMachine, ClientOptions, CommandError, Event, Failure, Limits, Request,
+    ServerMachine,
+};
 use mcp_sansio::protocol::{CacheHints, CallToolParams, CallToolResult, Method};
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
@@ -31,7 +34,7 @@ fn a_call_and_its_response_at_each_revision() {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let request = call(&mut pair);
         assert_eq!(request.revision, revision);
-        pair.server.respond(request.handle, &CallToolResult::text("hi")).unwrap();
+        pair.server.respond(request.handle, &CallToolResult::text("hi"), pair.now).unwrap();
         pair.drive();
         assert!(pair.ended().outcome.is_ok());
         transcript.push_str(&format!("{revision}\n{}", pair.take_transcript()));
@@ -131,7 +134,7 @@ fn modern_results_have_the_members_that_the_era_requires() {
         let mut wire = crate::wire::server(full_server().cache(CacheHints::default()));
         wire.send(&modern("1", method, members));
         let Event::Request(request) = wire.event() else { panic!("a request") };
-        wire.machine.respond_with(request.handle, &raw(text)).unwrap();
+        wire.machine.respond_with(request.handle, &raw(text), wire.now).unwrap();
         wire.message()["result"].clone()
     };
     let name = json!({ "io.modelcontextprotocol/serverInfo": { "name": "s", "version": "1" } });
@@ -173,7 +176,9 @@ fn error_codes_are_mapped_to_those_of_the_revision() {
         for (given, sent) in cases {
             let mut pair = Pair::open_at(revision, plain_client(), full_server());
             let request = call(&mut pair);
-            pair.server.reject(request.handle, ErrorObject::new(ErrorCode(given), "no")).unwrap();
+            pair.server
+                .reject(request.handle, ErrorObject::new(ErrorCode(given), "no"), pair.now)
+                .unwrap();
             pair.drive();
             let Err(Failure::Refused(refused)) = pair.ended().outcome else { panic!("an error") };
             assert_eq!(refused.code, ErrorCode(sent), "{given} at {revision}");
@@ -188,7 +193,7 @@ fn the_error_code_for_url_elicitation_exists_at_one_revision_only() {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let request = call(&mut pair);
         let error = ErrorObject::new(ErrorCode::URL_ELICITATION_REQUIRED, "Sign in first");
-        pair.server.reject(request.handle, error).unwrap();
+        pair.server.reject(request.handle, error, pair.now).unwrap();
         pair.drive();
         let Err(Failure::Refused(refused)) = pair.ended().outcome else { panic!("an error") };
         let sent = if revision == Revision::V2025_11_25 { -32042 } else { -32603 };
@@ -201,15 +206,15 @@ fn a_request_is_answered_once() {
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let request = call(&mut pair);
-        pair.server.respond_with(request.handle, &raw("{}")).unwrap();
-        let again = pair.server.respond_with(request.handle, &raw("{}"));
+        pair.server.respond_with(request.handle, &raw("{}"), pair.now).unwrap();
+        let again = pair.server.respond_with(request.handle, &raw("{}"), pair.now);
         assert!(matches!(again, Err(CommandError::NotDue)));
-        let again = pair.server.reject(request.handle, ErrorObject::internal("no"));
+        let again = pair.server.reject(request.handle, ErrorObject::internal("no"), pair.now);
         assert!(matches!(again, Err(CommandError::NotDue)));
         // The table slot is reused, but not the handle.
         let next = call(&mut pair);
         assert_ne!(next.handle, request.handle);
-        let stale = pair.server.respond_with(request.handle, &raw("{}"));
+        let stale = pair.server.respond_with(request.handle, &raw("{}"), pair.now);
         assert!(matches!(stale, Err(CommandError::NotDue)));
     }
 }
@@ -221,7 +226,7 @@ fn a_result_that_cannot_be_written_is_an_internal_error_to_the_client() {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         for _ in 0..2 {
             let request = call(&mut pair);
-            let answered = pair.server.respond_with(request.handle, &AsJson(&[1, 2]));
+            let answered = pair.server.respond_with(request.handle, &AsJson(&[1, 2]), pair.now);
             assert!(matches!(answered, Err(CommandError::NotWritable(_))), "{answered:?}");
             pair.drive();
             let Err(Failure::Refused(refused)) = pair.ended().outcome else { panic!("an error") };
@@ -261,7 +266,10 @@ fn a_notification_cannot_be_called_and_a_request_cannot_be_notified() {
             assert!(called.is_err(), "{method} at {revision}");
         }
         for method in [Method::ToolsList, Method::Ping, Method::Initialized, Method::Cancelled] {
-            assert!(wire.machine.notify(method, &raw("{}")).is_err(), "{method} at {revision}");
+            assert!(
+                wire.machine.notify(method, &raw("{}"), wire.now).is_err(),
+                "{method} at {revision}"
+            );
         }
         wire.expect_silence();
     }
@@ -279,18 +287,18 @@ fn a_server_notifies_what_the_revision_and_the_client_allow() {
     let params = raw(r#"{"elicitationId":"e"}"#);
     let url = r#"{"elicitation":{"url":{}}}"#;
     let mut wire = server_at(Revision::V2025_11_25, url, full_server());
-    wire.machine.notify(Method::ElicitationComplete, &params).unwrap();
+    wire.machine.notify(Method::ElicitationComplete, &params, wire.now).unwrap();
     wire.expect(
         r#"{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e"}}"#,
     );
     for method in [Method::Message, Method::ResourcesUpdated, Method::Progress, Method::Ping] {
-        assert!(wire.machine.notify(method, &raw("{}")).is_err(), "{method}");
+        assert!(wire.machine.notify(method, &raw("{}"), wire.now).is_err(), "{method}");
     }
     wire.expect_silence();
     let mut wire = server_at(Revision::V2025_11_25, "{}", full_server());
-    assert!(wire.machine.notify(Method::ElicitationComplete, &params).is_err());
+    assert!(wire.machine.notify(Method::ElicitationComplete, &params, wire.now).is_err());
     let mut wire = server_at(Revision::V2025_06_18, r#"{"elicitation":{}}"#, full_server());
-    assert!(wire.machine.notify(Method::ElicitationComplete, &params).is_err());
+    assert!(wire.machine.notify(Method::ElicitationComplete, &params, wire.now).is_err());
     wire.expect_silence();
 }
 
@@ -325,7 +333,7 @@ fn a_method_of_an_extension_is_called_and_served() {
         pair.drive();
         let request = pair.request();
         assert_eq!(request.method.as_str(), "x/y");
-        pair.server.respond_with(request.handle, &raw(r#"{"b":2}"#)).unwrap();
+        pair.server.respond_with(request.handle, &raw(r#"{"b":2}"#), pair.now).unwrap();
         pair.drive();
         assert!(pair.ended().outcome.unwrap().as_str().starts_with(r#"{"b":2"#));
         // By default the method is unknown.

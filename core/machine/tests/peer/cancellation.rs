@@ -1,7 +1,9 @@
 //! Cancellation by either side.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallOptions, CommandError, Event, Failure, Subject};
+use mcp_sansio::peer::{
+    CallOptions, ClientMachine, CommandError, Event, Failure, ServerMachine, Subject,
+};
 use mcp_sansio::protocol::Method;
 
 use crate::fixtures::*;
@@ -27,7 +29,7 @@ fn a_cancelled_call_ends_at_once_and_its_request_needs_no_response() {
         assert_eq!(cancelled.reason.as_deref(), Some("changed my mind"));
         pair.take_transcript();
         pair.server.progress(request.handle, 1.0, None, None, pair.now);
-        let answered = pair.server.respond_with(request.handle, &raw("{}"));
+        let answered = pair.server.respond_with(request.handle, &raw("{}"), pair.now);
         assert!(matches!(answered, Err(CommandError::NotDue)));
         pair.drive();
         assert_eq!(pair.take_transcript(), "", "nothing else is sent");
@@ -43,7 +45,7 @@ fn a_response_that_crosses_the_cancellation_is_absorbed() {
         let call = pair.client.call(Method::ToolsCall, &echo(), &options, pair.now).unwrap();
         pair.drive();
         let request = pair.request();
-        pair.server.respond_with(request.handle, &raw("{}")).unwrap();
+        pair.server.respond_with(request.handle, &raw("{}"), pair.now).unwrap();
         pair.client.cancel(call, "", pair.now);
         pair.drive();
         assert_eq!(pair.ended().outcome.unwrap_err(), Failure::Cancelled);

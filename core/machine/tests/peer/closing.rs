@@ -4,7 +4,10 @@ use mcp_sansio::Revision;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{CallOptions, CloseReason, CommandError, Event, Failure, Policy, Reaction};
+use mcp_sansio::peer::{
+    CallOptions, ClientMachine, CloseReason, CommandError, Event, Failure, Policy, Reaction,
+    ServerMachine,
+};
 use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
 
 use crate::fixtures::*;
@@ -22,7 +25,7 @@ fn every_call_ends_once_when_the_connection_does() {
             let third = wire.machine.subscribe(&SubscriptionFilter::new(), wire.now).unwrap();
             wire.machine.set_log_level(LoggingLevel::Debug, wire.now).unwrap();
             if local {
-                wire.machine.close()
+                wire.machine.close(wire.now)
             } else {
                 wire.end()
             }
@@ -47,13 +50,13 @@ fn every_call_ends_once_when_the_connection_does() {
             assert_eq!(wire.machine.poll_timeout(), None);
             assert!(wire.machine.is_drained());
             // The state is permanent, and every caller gets it.
-            wire.machine.close();
+            wire.machine.close(wire.now);
             wire.end();
             let called = wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now);
             assert!(matches!(called, Err(CommandError::Closed(_))));
             assert!(wire.machine.subscribe(&SubscriptionFilter::new(), wire.now).is_err());
             assert!(wire.machine.set_log_level(LoggingLevel::Debug, wire.now).is_err());
-            assert!(wire.machine.notify(Method::RootsListChanged, &raw("{}")).is_err());
+            assert!(wire.machine.notify(Method::RootsListChanged, &raw("{}"), wire.now).is_err());
             assert!(wire.try_send(&result("2", "{}")).is_err());
             assert!(wire.machine.handle_frame_error(FrameError::TooLong { limit: 1 }).is_err());
             wire.machine.cancel(first, "", wire.now);
@@ -83,7 +86,7 @@ fn requests_may_be_answered_after_the_end_of_input() {
         wire.end();
         assert_eq!(wire.told(), "closed: the other side closed the connection");
         assert!(!wire.machine.is_drained());
-        wire.machine.respond_with(waiting.handle, &raw("{}")).unwrap();
+        wire.machine.respond_with(waiting.handle, &raw("{}"), wire.now).unwrap();
         assert_eq!(wire.message()["id"], 2);
         assert!(wire.machine.is_drained());
         assert!(wire.try_send(&call("3")).is_err());
@@ -98,14 +101,14 @@ fn a_closed_server_sends_no_responses() {
         let call = request("2", "tools/call", r#"{"name":"t","_meta":{"progressToken":1}}"#);
         wire.send(&if revision == Revision::V2025_03_26 { format!("[{call}]") } else { call });
         let Event::Request(request) = wire.event() else { panic!("a request") };
-        wire.machine.close();
+        wire.machine.close(wire.now);
         assert_eq!(wire.told(), "closed: closed by this side");
         wire.machine.progress(request.handle, 1.0, None, None, wire.now);
-        wire.machine.log(None, LoggingLevel::Emergency, None, &1).unwrap();
-        wire.machine.resource_updated("a:1");
-        let answered = wire.machine.respond_with(request.handle, &raw("{}"));
+        wire.machine.log(None, LoggingLevel::Emergency, None, &1, wire.now).unwrap();
+        wire.machine.resource_updated("a:1", wire.now);
+        let answered = wire.machine.respond_with(request.handle, &raw("{}"), wire.now);
         assert!(matches!(answered, Err(CommandError::NotDue)));
-        let answered = wire.machine.reject(request.handle, ErrorObject::internal("no"));
+        let answered = wire.machine.reject(request.handle, ErrorObject::internal("no"), wire.now);
         assert!(matches!(answered, Err(CommandError::NotDue)));
         wire.expect_silence();
         assert!(wire.machine.is_drained());
@@ -118,11 +121,12 @@ fn a_closed_client_does_not_answer_input_requests() {
         let mut wire = client_at(revision, host());
         wire.send(&request("1", "roots/list", "{}"));
         let Event::InputRequested(input) = wire.event() else { panic!("an input") };
-        wire.machine.close();
+        wire.machine.close(wire.now);
         assert!(wire.told().starts_with("closed"));
         let answered = wire.machine.answer_input_with(input.handle, &raw("{}"), wire.now);
         assert!(matches!(answered, Err(CommandError::NotDue)));
-        let refused = wire.machine.refuse_input(input.handle, ErrorObject::internal("no"));
+        let refused =
+            wire.machine.refuse_input(input.handle, ErrorObject::internal("no"), wire.now);
         assert!(matches!(refused, Err(CommandError::NotDue)));
         wire.expect_silence();
     }
@@ -132,7 +136,7 @@ fn a_closed_client_does_not_answer_input_requests() {
 fn a_client_can_be_closed_while_it_opens() {
     let mut wire = crate::wire::client(plain_client());
     wire.line();
-    wire.machine.close();
+    wire.machine.close(wire.now);
     assert_eq!(wire.told(), "closed: closed by this side");
     wire.expect_silence();
     assert_eq!(wire.machine.poll_timeout(), None);
@@ -166,11 +170,11 @@ fn notifications_of_a_request_are_sent_after_the_end_of_input() {
         wire.end();
         wire.told();
         wire.machine.progress(handle, 1.0, None, None, wire.now);
-        wire.machine.log(Some(handle), LoggingLevel::Error, None, &1).unwrap();
+        wire.machine.log(Some(handle), LoggingLevel::Error, None, &1, wire.now).unwrap();
         // These belong to no request.
-        wire.machine.log(None, LoggingLevel::Error, None, &2).unwrap();
-        wire.machine.announce(Changes::new().tools(true));
-        wire.machine.respond_with(handle, &raw("{}")).unwrap();
+        wire.machine.log(None, LoggingLevel::Error, None, &2, wire.now).unwrap();
+        wire.machine.announce(Changes::new().tools(true), wire.now);
+        wire.machine.respond_with(handle, &raw("{}"), wire.now).unwrap();
         assert_eq!(wire.message()["method"], "notifications/progress", "{revision}");
         assert_eq!(wire.message()["params"]["data"], 1, "{revision}");
         assert_eq!(wire.message()["id"], 2, "{revision}");

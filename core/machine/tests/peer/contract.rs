@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::peer::{CallOptions, Client, Server};
+use mcp_sansio::peer::{CallOptions, Client, ClientMachine, Server, ServerMachine};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Instant, Revision, Revisions};
 
@@ -32,7 +32,7 @@ fn extra_polls_and_spurious_wakes_do_nothing() {
         pester(&mut pair.client, before);
         pester(&mut pair.server, before);
         let request = pair.request();
-        pair.server.respond_with(request.handle, &raw("{}")).unwrap();
+        pair.server.respond_with(request.handle, &raw("{}"), Instant::ZERO).unwrap();
         pair.drive();
         pester(&mut pair.client, before);
         pester(&mut pair.server, before);
@@ -130,7 +130,7 @@ fn the_seed_does_not_affect_the_output() {
                 server.handle_message(line, Instant::ZERO).unwrap();
             }
             if round == 3 {
-                server.close();
+                server.close(Instant::ZERO);
             }
             let lines = server.poll_transmit().map(<[u8]>::to_vec).unwrap_or_default();
             sent.extend_from_slice(&lines);
@@ -162,7 +162,7 @@ fn any_split_of_the_bytes_gives_the_same_conversation() {
         pair.drive_in_pieces(piece);
         for _ in 0..3 {
             let request = pair.request();
-            pair.server.respond_with(request.handle, &raw("{}")).unwrap();
+            pair.server.respond_with(request.handle, &raw("{}"), Instant::ZERO).unwrap();
         }
         pair.drive_in_pieces(piece);
         pair.take_transcript()

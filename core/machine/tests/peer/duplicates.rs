@@ -1,7 +1,7 @@
 //! Ids that are in use, and responses without a request.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallOptions, Event, Policy, Reaction};
+use mcp_sansio::peer::{CallOptions, ClientMachine, Event, Policy, Reaction, ServerMachine};
 use mcp_sansio::protocol::Method;
 
 use crate::fixtures::*;
@@ -19,7 +19,7 @@ fn a_request_with_an_id_in_use_is_refused_and_the_first_one_continues() {
             wire.expect_error(id, -32600);
             assert!(wire.told().starts_with("violation: request id"));
         }
-        wire.machine.respond_with(first.handle, &raw("{}")).unwrap();
+        wire.machine.respond_with(first.handle, &raw("{}"), wire.now).unwrap();
         assert!(wire.message().get("result").is_some());
         // After the response the id may be reused.
         wire.send(&modern(id, "tools/call", r#""name":"third""#));
@@ -36,7 +36,7 @@ fn ids_of_different_types_are_different() {
     }
     for id in ["5", r#""5""#] {
         let Event::Request(request) = wire.event() else { panic!("a request") };
-        wire.machine.respond_with(request.handle, &raw("{}")).unwrap();
+        wire.machine.respond_with(request.handle, &raw("{}"), wire.now).unwrap();
         assert_eq!(wire.message()["id"].to_string(), id);
     }
 }

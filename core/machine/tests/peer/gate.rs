@@ -2,7 +2,7 @@
 //! capability.
 
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{CallOptions, CommandError, Event};
+use mcp_sansio::peer::{CallOptions, ClientMachine, CommandError, Event, ServerMachine};
 use mcp_sansio::protocol::{Capabilities, GateError, Method, MethodKind, Side, TABLE};
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
@@ -137,7 +137,7 @@ fn a_client_sends_only_methods_that_the_table_allows() {
                     MethodKind::Request => {
                         pair.client.call(row.method, &params, &call, pair.now).map(|_| ())
                     }
-                    MethodKind::Notification => pair.client.notify(row.method, &params),
+                    MethodKind::Notification => pair.client.notify(row.method, &params, pair.now),
                 };
                 match (tried, open) {
                     (Ok(()), Ok(())) => {
@@ -191,7 +191,7 @@ fn a_modern_server_sends_no_requests() {
                 let options = CallOptions::default();
                 wire.machine.call(row.method, &params, &options, wire.now).map(|_| ())
             }
-            MethodKind::Notification => wire.machine.notify(row.method, &params),
+            MethodKind::Notification => wire.machine.notify(row.method, &params, wire.now),
         };
         assert!(tried.is_err(), "{}", row.method);
         assert_eq!(wire.machine.poll_transmit(), None, "{}", row.method);

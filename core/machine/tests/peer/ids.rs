@@ -1,7 +1,7 @@
 //! Ids of any length: accepted up to a limit; above it, refused with an error that has the id.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{Event, Limits};
+use mcp_sansio::peer::{Event, Limits, ServerMachine};
 
 use crate::fixtures::*;
 use crate::wire::server;
@@ -27,7 +27,7 @@ fn a_long_id_is_answered_like_a_short_one() {
         wire.send(&request(&id, "ping", "{}"));
         wire.expect_error(&id, -32600);
         assert_eq!(wire.told(), format!("violation: request id {id} is in use"));
-        wire.machine.respond_with(call.handle, &raw("{}")).unwrap();
+        wire.machine.respond_with(call.handle, &raw("{}"), wire.now).unwrap();
         assert_eq!(wire.message()["id"].to_string(), id);
         wire.send(&modern(&id, "tools/call", r#""name":"t""#));
         let Event::Request(call) = wire.event() else { panic!("a request") };

@@ -6,7 +6,8 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, CommandError, Event, Failure, InputRequested, Limits, Request, Subject,
+    CallHandle, CallOptions, ClientMachine, CommandError, Event, Failure, InputRequested, Limits,
+    Request, ServerMachine, Subject,
 };
 use mcp_sansio::protocol::{
     CallToolResult, Capability, ElicitFormParams, ElicitParams, ElicitSchema, InputRequest,
@@ -60,7 +61,7 @@ fn one_input_response_completes_the_call_once() {
         let (call, request) = start(&mut pair, &CallOptions::default());
         assert!(request.inputs.is_empty());
         let required = ask([("sure", form())]).request_state("s\"1");
-        pair.server.require_input(request, &required, pair.now).unwrap();
+        pair.server.require_input(&request, &required, pair.now).unwrap();
         pair.drive();
         let input = pair.input();
         assert_eq!(input.method, Method::ElicitationCreate);
@@ -71,7 +72,7 @@ fn one_input_response_completes_the_call_once() {
         assert_eq!(again.inputs.response("sure").unwrap().as_str(), ACCEPTED);
         assert_eq!(again.inputs.state(), Some("s\"1"));
         assert!(again.inputs.refusal("sure").is_none());
-        pair.server.respond_with(again.handle, &raw(r#"{"content":[]}"#)).unwrap();
+        pair.server.respond_with(again.handle, &raw(r#"{"content":[]}"#), pair.now).unwrap();
         pair.drive();
         let ended = pair.ended();
         assert_eq!(ended.call, call);
@@ -89,12 +90,12 @@ fn the_messages_of_an_input_round() {
         let mut pair = open(revision);
         let (_, request) = start(&mut pair, &CallOptions::default());
         let required = ask([("sure", form())]).request_state("s");
-        pair.server.require_input(request, &required, pair.now).unwrap();
+        pair.server.require_input(&request, &required, pair.now).unwrap();
         pair.drive();
         let input = pair.input();
         answer(&mut pair, &input, ACCEPTED);
         let again = pair.request();
-        pair.server.respond_with(again.handle, &raw(r#"{"content":[]}"#)).unwrap();
+        pair.server.respond_with(again.handle, &raw(r#"{"content":[]}"#), pair.now).unwrap();
         pair.drive();
         transcript.push_str(&format!("{revision}\n{}", pair.take_transcript()));
     }
@@ -108,7 +109,7 @@ fn input_requests_are_answered_in_any_order() {
         let mut pair = open(revision);
         let (_, request) = start(&mut pair, &CallOptions::default());
         let required = ask([("a", form()), ("b", roots())]);
-        pair.server.require_input(request, &required, pair.now).unwrap();
+        pair.server.require_input(&request, &required, pair.now).unwrap();
         pair.drive();
         let (first, second) = (pair.input(), pair.input());
         assert_eq!(second.method, Method::RootsList);
@@ -138,7 +139,7 @@ fn rounds_follow_one_another_until_the_limit() {
             if round == 0 {
                 required = required.request_state("only once");
             }
-            pair.server.require_input(request, &required, pair.now).unwrap();
+            pair.server.require_input(&request, &required, pair.now).unwrap();
             pair.drive();
             let input = pair.input();
             answer(&mut pair, &input, ACCEPTED);
@@ -146,7 +147,7 @@ fn rounds_follow_one_another_until_the_limit() {
             assert_eq!(request.inputs.state().is_some(), round == 0);
         }
         let required = ask([("q", form())]);
-        let _refused_in_one_era = pair.server.require_input(request, &required, pair.now);
+        let _refused_in_one_era = pair.server.require_input(&request, &required, pair.now);
         pair.drive();
         match pair.ended().outcome.unwrap_err() {
             Failure::TooManyRounds { limit: 3 } => assert_eq!(revision, Revision::V2026_07_28),
@@ -166,7 +167,7 @@ fn the_bytes_of_pending_input_are_bounded_and_the_call_ends() {
         let mut pair = Pair::open_at(revision, client, full_server().limits(limits));
         let (_, request) = start(&mut pair, &CallOptions::default());
         let required = ask([("q", form())]).request_state("s".repeat(101));
-        let _refused_in_one_era = pair.server.require_input(request, &required, pair.now);
+        let _refused_in_one_era = pair.server.require_input(&request, &required, pair.now);
         pair.drive();
         match pair.ended().outcome.unwrap_err() {
             Failure::TooMuchInput { limit: 100 } => assert_eq!(revision, Revision::V2026_07_28),
@@ -184,7 +185,7 @@ fn an_answer_over_the_limit_is_delivered_as_a_refusal() {
     let server = full_server().limits(limits);
     let mut pair = Pair::open_at(Revision::V2025_11_25, host(), server);
     let (_, request) = start(&mut pair, &CallOptions::default());
-    pair.server.require_input(request, &ask([("q", form())]), pair.now).unwrap();
+    pair.server.require_input(&request, &ask([("q", form())]), pair.now).unwrap();
     pair.drive();
     let input = pair.input();
     let long = format!(r#"{{"action":"accept","content":{{"a":"{}"}}}}"#, "x".repeat(200));
@@ -195,7 +196,7 @@ fn an_answer_over_the_limit_is_delivered_as_a_refusal() {
         "the input response is too long to be stored"
     );
     // The bytes are released, so the next input request has room.
-    pair.server.require_input(again, &ask([("q", form())]), pair.now).unwrap();
+    pair.server.require_input(&again, &ask([("q", form())]), pair.now).unwrap();
     pair.drive();
     let input = pair.input();
     answer(&mut pair, &input, ACCEPTED);
@@ -209,11 +210,11 @@ fn a_state_without_input_requests_repeats_the_request() {
         let mut pair = open(revision);
         let (_, request) = start(&mut pair, &CallOptions::default());
         let required = InputRequiredResult::new().request_state("later");
-        pair.server.require_input(request, &required, pair.now).unwrap();
+        pair.server.require_input(&request, &required, pair.now).unwrap();
         pair.drive();
         let again = pair.request();
         assert_eq!(again.inputs.state(), Some("later"));
-        pair.server.respond_with(again.handle, &raw("{}")).unwrap();
+        pair.server.respond_with(again.handle, &raw("{}"), pair.now).unwrap();
         pair.drive();
         assert!(pair.ended().outcome.is_ok());
     }
@@ -226,11 +227,11 @@ fn a_state_without_input_requests_requires_no_capability() {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let (_, request) = start(&mut pair, &CallOptions::default());
         let required = InputRequiredResult::new().request_state("later");
-        pair.server.require_input(request, &required, pair.now).unwrap();
+        pair.server.require_input(&request, &required, pair.now).unwrap();
         pair.drive();
         let again = pair.request();
         assert_eq!(again.inputs.state(), Some("later"));
-        pair.server.respond_with(again.handle, &raw("{}")).unwrap();
+        pair.server.respond_with(again.handle, &raw("{}"), pair.now).unwrap();
         pair.drive();
         assert!(pair.ended().outcome.is_ok());
     }
@@ -243,11 +244,11 @@ fn a_rejected_input_request_ends_a_modern_call_and_is_reported_to_a_legacy_one()
         let mut pair = open(revision);
         let (_, request) = start(&mut pair, &CallOptions::default());
         let required = ask([("a", form()), ("b", roots())]);
-        pair.server.require_input(request, &required, pair.now).unwrap();
+        pair.server.require_input(&request, &required, pair.now).unwrap();
         pair.drive();
         let (first, second) = (pair.input(), pair.input());
         let no = ErrorObject::new(ErrorCode::USER_REJECTED, "no");
-        pair.client.refuse_input(first.handle, no).unwrap();
+        pair.client.refuse_input(first.handle, no, pair.now).unwrap();
         pair.drive();
         if revision == Revision::V2026_07_28 {
             let told: Vec<_> = pair.client_events.drain(..).collect();
@@ -277,7 +278,7 @@ fn an_undeclared_input_request_is_not_sent() {
     for revision in REVISIONS {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let (_, request) = start(&mut pair, &CallOptions::default());
-        let asked = pair.server.require_input(request, &ask([("a", form())]), pair.now);
+        let asked = pair.server.require_input(&request, &ask([("a", form())]), pair.now);
         assert!(matches!(asked, Err(CommandError::NotDeclared(Capability::Elicitation))));
         pair.drive();
         let text = "the request needs the client capability `elicitation`, which the client did not \
@@ -313,7 +314,7 @@ fn empty_or_oversized_input_rounds_are_application_errors() {
         for required in cases {
             let mut pair = open(revision);
             let (_, request) = start(&mut pair, &CallOptions::default());
-            let asked = pair.server.require_input(request, &required, pair.now);
+            let asked = pair.server.require_input(&request, &required, pair.now);
             assert!(matches!(asked, Err(CommandError::InputNotAllowed(_))));
             pair.drive();
             assert!(matches!(pair.ended().outcome, Err(Failure::Refused(_))));
@@ -328,7 +329,7 @@ fn cancelling_a_call_withdraws_its_input_requests() {
         let mut pair = open(revision);
         let (call, request) = start(&mut pair, &CallOptions::default());
         let handle = request.handle;
-        pair.server.require_input(request, &ask([("a", form())]), pair.now).unwrap();
+        pair.server.require_input(&request, &ask([("a", form())]), pair.now).unwrap();
         pair.drive();
         let input = pair.input();
         pair.client.cancel(call, "", pair.now);
@@ -342,7 +343,7 @@ fn cancelling_a_call_withdraws_its_input_requests() {
         assert_eq!(ends.count(), 1);
         let late = pair.client.answer_input_with(input.handle, &raw("{}"), pair.now);
         assert!(matches!(late, Err(CommandError::NotDue)));
-        let late = pair.server.respond_with(handle, &raw("{}"));
+        let late = pair.server.respond_with(handle, &raw("{}"), pair.now);
         assert!(matches!(late, Err(CommandError::NotDue)));
         assert_eq!(pair.next_deadline(), None);
     }
@@ -356,7 +357,7 @@ fn a_call_timeout_withdraws_its_input_requests() {
         let hour = Duration::from_secs(3600);
         let options = CallOptions::default().timeout(hour).timeout_hard(Duration::from_secs(9));
         let (call, request) = start(&mut pair, &options);
-        pair.server.require_input(request, &ask([("a", form())]), pair.now).unwrap();
+        pair.server.require_input(&request, &ask([("a", form())]), pair.now).unwrap();
         pair.drive();
         pair.input();
         pair.advance(Duration::from_secs(9));
@@ -375,7 +376,7 @@ fn a_connection_that_ends_in_a_round_ends_the_call_once() {
     for revision in REVISIONS {
         let mut pair = open(revision);
         let (call, request) = start(&mut pair, &CallOptions::default());
-        pair.server.require_input(request, &ask([("a", form())]), pair.now).unwrap();
+        pair.server.require_input(&request, &ask([("a", form())]), pair.now).unwrap();
         pair.drive();
         let input = pair.input();
         pair.server.handle_eof();
@@ -396,7 +397,7 @@ fn no_input_is_requested_after_the_end_of_input() {
         let mut pair = open(revision);
         let (_, request) = start(&mut pair, &CallOptions::default());
         pair.server.handle_eof();
-        let asked = pair.server.require_input(request, &ask([("a", form())]), pair.now);
+        let asked = pair.server.require_input(&request, &ask([("a", form())]), pair.now);
         let told: Vec<_> = core::iter::from_fn(|| pair.server.poll_event()).collect();
         assert!(matches!(told.as_slice(), [Event::Closed(_)]), "{told:?}");
         assert_eq!(asked.is_ok(), revision == Revision::V2026_07_28);
@@ -415,7 +416,7 @@ fn requests_without_input_rounds_refuse_them() {
         pair.client.call(Method::CompletionComplete, &raw(r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"v"}}"#), &options, pair.now).unwrap();
         pair.drive();
         let request = pair.request();
-        let asked = pair.server.require_input(request, &ask([("a", form())]), pair.now);
+        let asked = pair.server.require_input(&request, &ask([("a", form())]), pair.now);
         assert!(matches!(asked, Err(CommandError::InputNotAllowed(_))));
         pair.drive();
         assert!(matches!(pair.ended().outcome, Err(Failure::Refused(_))));
@@ -430,7 +431,7 @@ fn a_client_that_has_not_confirmed_its_session_gets_no_input_requests() {
     wire.line();
     wire.send(&request("2", "tools/call", r#"{"name":"t"}"#));
     let Event::Request(early) = wire.event() else { panic!("no request") };
-    let asked = wire.machine.require_input(early, &ask([("a", roots())]), wire.now);
+    let asked = wire.machine.require_input(&early, &ask([("a", roots())]), wire.now);
     assert!(matches!(asked, Err(CommandError::InputNotAllowed(_))));
     wire.expect_error("2", -32603);
     wire.expect_silence();

@@ -1,7 +1,7 @@
 //! Input rounds of a call against a scripted modern server.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallOptions, Event};
+use mcp_sansio::peer::{CallOptions, ClientMachine, Event};
 use mcp_sansio::protocol::{LoggingLevel, Method};
 use serde_json::json;
 

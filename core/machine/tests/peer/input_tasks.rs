@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use mcp_sansio::Instant;
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{Event, Limits, Request};
+use mcp_sansio::peer::{Event, Limits, Request, ServerMachine};
 use mcp_sansio::protocol::{
     CreateMessageParams, ElicitFormParams, ElicitParams, ElicitSchema, InputRequest,
     InputRequiredResult, Map, SamplingMessage,
@@ -34,7 +35,7 @@ fn asked_with(limits: Limits, client: &str, question: InputRequest) -> Wire<Serv
     let mut wire = server_at(NOVEMBER, client, full_server().limits(limits));
     let request = call(&mut wire);
     let questions = InputRequiredResult::new().input_requests(Map::default().with("q", question));
-    wire.machine.require_input(request, &questions, wire.now).unwrap();
+    wire.machine.require_input(&request, &questions, wire.now).unwrap();
     wire
 }
 
@@ -209,7 +210,7 @@ fn a_task_is_cancelled_when_its_result_is_not_needed_any_more() {
 #[test]
 fn a_request_for_a_task_that_is_not_sent_yet_is_withdrawn() {
     let mut server = mcp_sansio::peer::Server::new(full_server(), 1);
-    let now = mcp_sansio::Instant::ZERO;
+    let now = Instant::ZERO;
     server.handle_message(initialize(NOVEMBER.as_str(), ALL).as_bytes(), now).unwrap();
     server.handle_message(INITIALIZED.as_bytes(), now).unwrap();
     while server.poll_transmit().is_some() {}
@@ -217,7 +218,7 @@ fn a_request_for_a_task_that_is_not_sent_yet_is_withdrawn() {
     let event = server.handle_message(line.as_bytes(), now).unwrap();
     let Some(Event::Request(request)) = event else { panic!("a request") };
     let questions = InputRequiredResult::new().input_requests(Map::default().with("q", form(TTL)));
-    server.require_input(request.into_owned(), &questions, now).unwrap();
+    server.require_input(&request.into_owned(), &questions, now).unwrap();
     let cancel = notification("notifications/cancelled", r#"{"requestId":2}"#);
     server.handle_message(cancel.as_bytes(), now).unwrap();
     assert_eq!(server.poll_transmit(), None);
@@ -255,7 +256,7 @@ fn a_server_waits_no_longer_than_the_time_to_live() {
         }
         about_task(&mut wire, method);
         wire.advance_to_deadline();
-        assert_eq!(wire.now, mcp_sansio::Instant::from_millis(5000));
+        assert_eq!(wire.now, Instant::from_millis(5000));
         let sent = [wire.message(), wire.message()];
         assert!(sent.iter().any(|it| it["method"] == "tasks/cancel"), "{sent:?}");
         assert_eq!(answer_of(&mut wire), Err("the client did not answer in time".into()));
@@ -275,11 +276,11 @@ fn a_server_waits_no_longer_than_the_time_to_live() {
         }
         // The client's interval is longer than the longest pause of a server, a minute.
         polls += 1;
-        assert_eq!(wire.now, mcp_sansio::Instant::from_millis(60_000 * polls));
+        assert_eq!(wire.now, Instant::from_millis(60_000 * polls));
         let working = task("working", r#","pollInterval":9000000"#);
         wire.send(&result(&next["id"].to_string(), &working));
     }
-    assert_eq!((polls, wire.now), (59, mcp_sansio::Instant::from_millis(3_600_000)));
+    assert_eq!((polls, wire.now), (59, Instant::from_millis(3_600_000)));
     assert_eq!(answer_of(&mut wire), Err(late.into()));
 }
 
@@ -367,7 +368,7 @@ fn a_task_whose_status_may_not_be_requested_is_cancelled() {
     let mut wire = server_at(NOVEMBER, ALL, full_server().message_middleware(middleware));
     let request = call(&mut wire);
     let questions = InputRequiredResult::new().input_requests(Map::default().with("q", form(TTL)));
-    wire.machine.require_input(request, &questions, wire.now).unwrap();
+    wire.machine.require_input(&request, &questions, wire.now).unwrap();
     create(&mut wire, &task("working", ""));
     wire.advance_to_deadline();
     about_task(&mut wire, "tasks/cancel");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallOptions, Timeouts};
+use mcp_sansio::peer::{CallOptions, ClientMachine, Timeouts};
 use mcp_sansio::protocol::Method;
 
 use crate::fixtures::*;

@@ -1,7 +1,8 @@
 //! How a connection opens at each revision, as transcripts, and which messages are allowed before.
 
 use mcp_sansio::peer::{
-    CallOptions, CommandError, Event, Failure, IncompleteInitialize, Policy, Subject,
+    CallOptions, ClientMachine, CommandError, Event, Failure, IncompleteInitialize, Policy,
+    ServerMachine, Subject,
 };
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Instant, Revision, Revisions};
@@ -47,7 +48,7 @@ fn a_call_before_the_connection_is_open_fails() {
     let called = wire.machine.call(Method::Ping, &raw("{}"), &options, wire.now);
     assert!(matches!(called, Err(CommandError::NotOpen)));
     assert!(matches!(
-        wire.machine.notify(Method::RootsListChanged, &raw("{}")),
+        wire.machine.notify(Method::RootsListChanged, &raw("{}"), Instant::ZERO),
         Err(CommandError::NotOpen)
     ));
     wire.expect_silence();
@@ -114,13 +115,13 @@ fn a_second_initialize_opens_the_session_anew() {
     assert_eq!((ended.call, ended.outcome.err()), (asked, Some(Failure::ConnectionLost)));
     let Event::Cancelled(cancelled) = wire.event() else { panic!("the request of the old client") };
     assert_eq!(cancelled.subject, Subject::Request(running.handle));
-    assert!(wire.machine.respond_with(running.handle, &raw("{}")).is_err());
-    wire.machine.resource_updated("a:1");
+    assert!(wire.machine.respond_with(running.handle, &raw("{}"), Instant::ZERO).is_err());
+    wire.machine.resource_updated("a:1", Instant::ZERO);
     wire.expect_silence();
 
     wire.send(INITIALIZED);
     assert_eq!(wire.told(), "opened at 2025-06-18");
-    wire.machine.resource_updated("a:1");
+    wire.machine.resource_updated("a:1", Instant::ZERO);
     wire.send(&request("4", "tools/call", r#"{"name":"t"}"#));
     let Event::Request(new) = wire.event() else { panic!("a request") };
     assert_ne!(new.caller.session(), old);
@@ -147,7 +148,7 @@ fn a_second_initialize_does_not_affect_modern_requests() {
     let Event::Request(running) = wire.event() else { panic!("a request") };
     wire.send(&initialize("2025-11-25", "{}").replace(r#""id":1"#, r#""id":2"#));
     assert_eq!(wire.message()["id"], 2);
-    wire.machine.respond_with(running.handle, &raw(r#"{"content":[]}"#)).unwrap();
+    wire.machine.respond_with(running.handle, &raw(r#"{"content":[]}"#), Instant::ZERO).unwrap();
     assert_eq!(wire.message()["id"], 7);
 }
 

@@ -1,7 +1,8 @@
 //! Log messages: a level per session in the legacy era, per request in the modern one.
 
+use mcp_sansio::Instant;
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallOptions, CommandError, Event};
+use mcp_sansio::peer::{CallOptions, ClientMachine, CommandError, Event, ServerMachine};
 use mcp_sansio::protocol::{LoggingLevel, Method};
 
 use crate::fixtures::*;
@@ -20,11 +21,13 @@ fn a_log_level_has_the_same_effect_in_both_eras() {
         let request = pair.request();
         for level in [LoggingLevel::Notice, LoggingLevel::Warning, LoggingLevel::Emergency] {
             let server = &mut pair.server;
-            server.log(Some(request.handle), level, Some("l"), level.as_str()).unwrap();
+            server
+                .log(Some(request.handle), level, Some("l"), level.as_str(), Instant::ZERO)
+                .unwrap();
         }
-        pair.server.respond_with(request.handle, &raw("{}")).unwrap();
+        pair.server.respond_with(request.handle, &raw("{}"), pair.now).unwrap();
         // Rule: [LOG-009]: nothing after the request has ended.
-        pair.server.log(Some(request.handle), LoggingLevel::Alert, None, &1).unwrap();
+        pair.server.log(Some(request.handle), LoggingLevel::Alert, None, &1, pair.now).unwrap();
         pair.drive();
         let told: Vec<_> = pair
             .client_events
@@ -50,8 +53,8 @@ fn a_modern_request_without_a_level_gets_no_messages() {
     let mut wire = server(full_server());
     wire.send(&modern("1", "tools/call", r#""name":"t""#));
     let Event::Request(request) = wire.event() else { panic!("a request") };
-    wire.machine.log(Some(request.handle), LoggingLevel::Emergency, None, &1).unwrap();
-    wire.machine.log(None, LoggingLevel::Emergency, None, &1).unwrap();
+    wire.machine.log(Some(request.handle), LoggingLevel::Emergency, None, &1, wire.now).unwrap();
+    wire.machine.log(None, LoggingLevel::Emergency, None, &1, wire.now).unwrap();
     wire.expect_silence();
     let level = |id: &str, level: &str| {
         let meta = format!(r#""io.modelcontextprotocol/logLevel":{level}"#);
@@ -78,7 +81,7 @@ fn an_unknown_log_level_is_refused() {
         }
         wire.send(&request("3", "logging/setLevel", r#"{"level":"debug"}"#));
         wire.expect(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#);
-        wire.machine.log(None, LoggingLevel::Debug, None, &1).unwrap();
+        wire.machine.log(None, LoggingLevel::Debug, None, &1, wire.now).unwrap();
         assert_eq!(wire.message()["params"]["data"], 1);
         wire.expect_silence();
     }
@@ -89,7 +92,7 @@ fn a_server_without_the_logging_capability_sends_no_messages() {
     // Rule: [CAP-004] [CAP-018].
     for revision in LEGACY {
         let mut wire = server_at(revision, "{}", bare_server());
-        wire.machine.log(None, LoggingLevel::Emergency, None, &1).unwrap();
+        wire.machine.log(None, LoggingLevel::Emergency, None, &1, wire.now).unwrap();
         wire.expect_silence();
         let mut pair = Pair::open_at(revision, plain_client(), bare_server());
         let refused = pair.client.set_log_level(LoggingLevel::Debug, pair.now);
@@ -104,7 +107,7 @@ fn a_server_without_the_logging_capability_sends_no_messages() {
     let meta = r#""io.modelcontextprotocol/logLevel":"debug""#;
     wire.send(&modern_with("1", "tools/call", r#""name":"t""#, "{}", meta));
     let Event::Request(request) = wire.event() else { panic!("a request") };
-    wire.machine.log(Some(request.handle), LoggingLevel::Emergency, None, &1).unwrap();
+    wire.machine.log(Some(request.handle), LoggingLevel::Emergency, None, &1, wire.now).unwrap();
     wire.expect_silence();
 }
 
@@ -112,6 +115,6 @@ fn a_server_without_the_logging_capability_sends_no_messages() {
 fn data_that_cannot_be_serialized_is_an_error_of_the_caller() {
     let mut wire = server_at(Revision::V2025_11_25, "{}", full_server());
     let odd = std::collections::BTreeMap::from([((1, 2), 3)]);
-    assert!(wire.machine.log(None, LoggingLevel::Emergency, None, &odd).is_err());
+    assert!(wire.machine.log(None, LoggingLevel::Emergency, None, &odd, wire.now).is_err());
     wire.expect_silence();
 }

@@ -1,8 +1,9 @@
 //! A server with clients that break rules: it responds if possible, and continues.
 
+use mcp_sansio::Instant;
 use mcp_sansio::Revision;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{Event, Limits};
+use mcp_sansio::peer::{Event, Limits, ServerMachine};
 
 use crate::fixtures::*;
 use crate::wire::{Wire, server};
@@ -11,7 +12,7 @@ fn is_alive(wire: &mut Wire<crate::played::Server>) {
     wire.expect_silence();
     wire.send(&modern("77", "tools/call", r#""name":"t""#));
     let Event::Request(request) = wire.event() else { panic!("a request") };
-    wire.machine.respond_with(request.handle, &raw("{}")).unwrap();
+    wire.machine.respond_with(request.handle, &raw("{}"), wire.now).unwrap();
     assert_eq!(wire.message()["id"], 77);
     wire.expect_silence();
 }
@@ -116,7 +117,7 @@ fn requests_over_the_limit_are_refused_and_all_are_answered() {
     wire.expect_error("3", -32603);
     for _ in 0..2 {
         let Event::Request(request) = wire.event() else { panic!("a request") };
-        wire.machine.respond_with(request.handle, &raw("{}")).unwrap();
+        wire.machine.respond_with(request.handle, &raw("{}"), wire.now).unwrap();
     }
     assert_eq!(wire.told(), "violation: more requests in flight than this side accepts");
     wire.line();
@@ -132,9 +133,7 @@ fn a_flood_congests_the_server_without_loss() {
     let mut pings = 0;
     while !server.is_congested() {
         let line = request(&pings.to_string(), "ping", "{}");
-        assert!(
-            server.handle_message(line.as_bytes(), mcp_sansio::Instant::ZERO).unwrap().is_none()
-        );
+        assert!(server.handle_message(line.as_bytes(), Instant::ZERO).unwrap().is_none());
         pings += 1;
     }
     let sent = server.poll_transmit().unwrap();

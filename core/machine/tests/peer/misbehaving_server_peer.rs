@@ -2,7 +2,7 @@
 //! where a client may.
 
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{CallOptions, Policy, Reaction};
+use mcp_sansio::peer::{CallOptions, ClientMachine, Policy, Reaction};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Revision, Revisions};
 
@@ -201,7 +201,7 @@ fn error_codes_of_a_client_are_mapped_to_those_of_the_revision() {
             panic!("an input")
         };
         let error = ErrorObject::new(ErrorCode(given), "no");
-        wire.machine.refuse_input(input.handle, error).unwrap();
+        wire.machine.refuse_input(input.handle, error, wire.now).unwrap();
         wire.expect_error("1", sent);
     }
 }

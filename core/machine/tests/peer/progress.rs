@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use mcp_sansio::Instant;
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallOptions, Event, Request};
+use mcp_sansio::peer::{CallOptions, ClientMachine, Event, Request, ServerMachine};
 use mcp_sansio::protocol::Method;
 
 use crate::fixtures::*;
@@ -27,7 +28,7 @@ fn progress_arrives_in_order_and_stops_with_the_response() {
         server.progress(request.handle, 0.5, None, None, pair.now);
         server.progress(request.handle, f64::NAN, None, None, pair.now);
         server.progress(request.handle, 1.0, Some(f64::INFINITY), None, pair.now);
-        server.respond_with(request.handle, &raw("{}")).unwrap();
+        server.respond_with(request.handle, &raw("{}"), Instant::ZERO).unwrap();
         server.progress(request.handle, 2.0, None, None, pair.now);
         pair.drive();
         let told: Vec<_> = pair

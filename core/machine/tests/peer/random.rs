@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, Event, InputHandle, Policy, Request, Timeouts, UnknownMethods,
+    CallHandle, CallOptions, ClientMachine, Event, InputHandle, Policy, Request, ServerMachine,
+    Timeouts, UnknownMethods,
 };
 use mcp_sansio::protocol::{
     ElicitFormParams, ElicitParams, ElicitSchema, InputRequest, InputRequiredResult,
@@ -110,29 +111,29 @@ fn operate(pair: &mut Pair, world: &mut World, random: &mut Random) {
             let request = world.requests.swap_remove(at);
             // The request may have been cancelled and need no response.
             let _late = match random.below(4) {
-                0 => pair.server.require_input(request, &questions(random), now),
-                1 => pair.server.reject(request.handle, ErrorObject::internal("no")),
-                _ => pair.server.respond_with(request.handle, &raw("{}")),
+                0 => pair.server.require_input(&request, &questions(random), now),
+                1 => pair.server.reject(request.handle, ErrorObject::internal("no"), now),
+                _ => pair.server.respond_with(request.handle, &raw("{}"), now),
             };
         }
         10 => {
             if let Some(request) = random.pick(&world.requests) {
                 let progress = random.below(100) as f64;
                 pair.server.progress(request.handle, progress, None, Some("m"), now);
-                pair.server.log(Some(request.handle), LoggingLevel::Error, None, &1).unwrap();
+                pair.server.log(Some(request.handle), LoggingLevel::Error, None, &1, now).unwrap();
             }
         }
         11 | 12 if !world.inputs.is_empty() => {
             let at = random.index(world.inputs.len());
             let input = world.inputs.swap_remove(at);
             let _late = if random.below(4) == 0 {
-                pair.client.refuse_input(input, ErrorObject::internal("no"))
+                pair.client.refuse_input(input, ErrorObject::internal("no"), now)
             } else {
                 pair.client.answer_input_with(input, &raw(r#"{"roots":[]}"#), now)
             };
         }
         13 => {
-            pair.server.resource_updated("a:1");
+            pair.server.resource_updated("a:1", now);
             let _not_open = pair.client.set_log_level(LoggingLevel::Debug, now);
         }
         14 => {
@@ -149,8 +150,8 @@ fn operate(pair: &mut Pair, world: &mut World, random: &mut Random) {
     }
     if random.below(400) == 0 {
         match random.below(4) {
-            0 => pair.client.close(),
-            1 => pair.server.close(),
+            0 => pair.client.close(now),
+            1 => pair.server.close(now),
             2 => pair.client.handle_eof(),
             _ => pair.server.handle_eof(),
         }
@@ -180,7 +181,7 @@ fn run(seed: u64) -> String {
     pair.drive();
     world.look(&mut pair);
     for request in world.requests.drain(..) {
-        let _late = pair.server.respond_with(request.handle, &raw("{}"));
+        let _late = pair.server.respond_with(request.handle, &raw("{}"), pair.now);
     }
     pair.drive();
     world.look(&mut pair);

@@ -2,7 +2,7 @@
 
 use mcp_sansio::Revision;
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::peer::{CallHandle, Event, Failure, Subscribed};
+use mcp_sansio::peer::{CallHandle, ClientMachine, Event, Failure, ServerMachine, Subscribed};
 use mcp_sansio::protocol::SubscriptionFilter;
 use seeded_random::Random;
 use serde_json::json;
@@ -51,9 +51,9 @@ fn a_subscription_receives_changes_in_both_eras() {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let subscribed = subscribe(&mut pair, &everything());
         assert_eq!(subscribed.honoured, everything());
-        pair.server.announce(all_changes());
-        pair.server.resource_updated("a:2");
-        pair.server.resource_updated("a:3");
+        pair.server.announce(all_changes(), pair.now);
+        pair.server.resource_updated("a:2", pair.now);
+        pair.server.resource_updated("a:3", pair.now);
         let expected = [
             "notifications/tools/list_changed",
             "notifications/prompts/list_changed",
@@ -65,7 +65,7 @@ fn a_subscription_receives_changes_in_both_eras() {
         pair.client.cancel(subscribed.subscription, "", pair.now);
         pair.drive();
         assert_eq!(pair.ended().outcome, Err(Failure::Cancelled));
-        pair.server.resource_updated("a:2");
+        pair.server.resource_updated("a:2", pair.now);
         pair.drive();
         assert!(pair.client_events.is_empty(), "{revision}");
         assert!(pair.server_events.is_empty(), "{revision}");
@@ -80,8 +80,8 @@ fn the_messages_of_a_subscription() {
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let subscribed = subscribe(&mut pair, &everything());
-        pair.server.announce(all_changes());
-        pair.server.resource_updated("a:2");
+        pair.server.announce(all_changes(), pair.now);
+        pair.server.resource_updated("a:2", pair.now);
         pair.drive();
         pair.client.cancel(subscribed.subscription, "", pair.now);
         pair.drive();
@@ -97,8 +97,8 @@ fn unsupported_subscriptions_are_not_honoured() {
         let mut pair = Pair::open_at(revision, plain_client(), bare_server());
         let subscribed = subscribe(&mut pair, &everything());
         assert_eq!(subscribed.honoured, SubscriptionFilter::default());
-        pair.server.announce(all_changes());
-        pair.server.resource_updated("a:1");
+        pair.server.announce(all_changes(), pair.now);
+        pair.server.resource_updated("a:1", pair.now);
         assert_eq!(notifications(&mut pair), []);
     }
 }
@@ -107,12 +107,12 @@ fn unsupported_subscriptions_are_not_honoured() {
 fn changes_outside_the_filter_are_not_sent_to_a_modern_client() {
     // Rule: [SUBS-002] [RSRC-008] [PRMT-011].
     let mut pair = Pair::open_at(Revision::V2026_07_28, plain_client(), full_server());
-    pair.server.announce(all_changes());
+    pair.server.announce(all_changes(), pair.now);
     assert_eq!(notifications(&mut pair), [], "no stream is open");
     let filter = SubscriptionFilter::new().prompts_list_changed(true);
     subscribe(&mut pair, &filter);
-    pair.server.announce(all_changes());
-    pair.server.resource_updated("a:1");
+    pair.server.announce(all_changes(), pair.now);
+    pair.server.resource_updated("a:1", pair.now);
     let told = notifications(&mut pair);
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].0, "notifications/prompts/list_changed");
@@ -125,11 +125,11 @@ fn an_initialized_legacy_client_gets_unsolicited_notifications() {
         let mut wire = server(full_server());
         wire.send(&initialize(revision.as_str(), "{}"));
         wire.line();
-        wire.machine.announce(all_changes());
+        wire.machine.announce(all_changes(), wire.now);
         wire.expect_silence();
         wire.send(INITIALIZED);
         wire.told();
-        wire.machine.announce(Changes::new().tools(true));
+        wire.machine.announce(Changes::new().tools(true), wire.now);
         assert_eq!(wire.message()["method"], "notifications/tools/list_changed");
         wire.expect_silence();
     }
@@ -143,8 +143,8 @@ fn several_subscriptions_are_distinguished() {
         let uri = |uri: &str| SubscriptionFilter::new().resource_subscriptions([uri.into()]);
         let first = subscribe(&mut pair, &uri("a:1")).subscription;
         let second = subscribe(&mut pair, &uri("a:2")).subscription;
-        pair.server.resource_updated("a:2");
-        pair.server.resource_updated("a:1");
+        pair.server.resource_updated("a:2", pair.now);
+        pair.server.resource_updated("a:1", pair.now);
         let told: Vec<_> = notifications(&mut pair).into_iter().map(|told| told.1).collect();
         assert_eq!(told, [[second], [first]]);
         // A resource that another subscription still needs remains subscribed.
@@ -152,7 +152,7 @@ fn several_subscriptions_are_distinguished() {
         pair.client.cancel(first, "", pair.now);
         pair.drive();
         pair.client_events.clear();
-        pair.server.resource_updated("a:1");
+        pair.server.resource_updated("a:1", pair.now);
         let told: Vec<_> = notifications(&mut pair).into_iter().map(|told| told.1).collect();
         assert_eq!(told, [[third]], "{revision}");
     }
@@ -205,14 +205,14 @@ fn overlapping_subscriptions_each_receive_each_change_that_they_include() {
                     expected.sort();
                     assert_eq!(told(pair), expected, "seed {seed} at {revision}");
                 };
-                pair.server.announce(Changes::new().tools(true));
+                pair.server.announce(Changes::new().tools(true), pair.now);
                 check(&mut pair, expected(&|filter| filter.tools_list_changed == Some(true)));
-                pair.server.announce(Changes::new().prompts(true));
+                pair.server.announce(Changes::new().prompts(true), pair.now);
                 check(&mut pair, expected(&|filter| filter.prompts_list_changed == Some(true)));
-                pair.server.announce(Changes::new().resources(true));
+                pair.server.announce(Changes::new().resources(true), pair.now);
                 check(&mut pair, expected(&|filter| filter.resources_list_changed == Some(true)));
                 for uri in URIS {
-                    pair.server.resource_updated(uri);
+                    pair.server.resource_updated(uri, pair.now);
                     let includes = |filter: &SubscriptionFilter| {
                         let uris = filter.resource_subscriptions.as_deref().unwrap_or_default();
                         uris.iter().any(|wanted| wanted == uri)
@@ -254,7 +254,7 @@ fn a_closed_server_ends_its_streams() {
         r#""notifications":{"toolsListChanged":true}"#,
     ));
     wire.expect(r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"},"notifications":{"toolsListChanged":true}}}"#);
-    wire.machine.close();
+    wire.machine.close(wire.now);
     let cancelled = wire.message();
     assert_eq!(cancelled["params"]["requestId"], "l");
     let ended = wire.message();

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
-use mcp_sansio::peer::{CallOptions, ClientOptions, CommandError, Event, ServerOptions};
+use mcp_sansio::peer::{
+    CallOptions, ClientMachine, ClientOptions, CommandError, Event, ServerMachine, ServerOptions,
+};
 use mcp_sansio::protocol::{
     CapabilitySettings, ClientCapabilities, ClientTaskRequests, ClientTasksCapability,
     ElicitFormParams, ElicitParams, ElicitSchema, ElicitationTaskRequests, GateError, InputRequest,
@@ -209,17 +211,17 @@ fn a_request_for_a_result_can_request_input_and_keeps_waiting() {
     // Rule: [TASK-015].
     let (mut wire, request) = asked("tasks/result", r#"{"taskId":"t"}"#);
     let handle = request.handle;
-    wire.machine.require_input(request, &questions(), wire.now).unwrap();
+    wire.machine.require_input(&request, &questions(), wire.now).unwrap();
     let question = wire.message();
     assert_eq!(question["method"], "elicitation/create");
     wire.send(&result(&question["id"].to_string(), r#"{"action":"decline"}"#));
     let Event::Request(again) = wire.event() else { panic!("the repeated request") };
     assert_eq!(again.handle, handle);
     assert!(again.inputs.response("who").is_some());
-    wire.machine.respond_with(handle, &raw("{}")).unwrap();
+    wire.machine.respond_with(handle, &raw("{}"), wire.now).unwrap();
     wire.expect(&result("2", "{}"));
     let (mut wire, request) = asked("tasks/get", r#"{"taskId":"t"}"#);
-    assert!(wire.machine.require_input(request, &questions(), wire.now).is_err());
+    assert!(wire.machine.require_input(&request, &questions(), wire.now).is_err());
     assert_eq!(wire.message()["error"]["code"], -32603);
 }
 
@@ -229,16 +231,16 @@ fn a_request_is_answerable_after_its_input_requests_are_withdrawn() {
     let handle = request.handle;
     // No input request is pending yet.
     wire.machine.withdraw_input(handle, wire.now);
-    wire.machine.require_input(request, &questions(), wire.now).unwrap();
+    wire.machine.require_input(&request, &questions(), wire.now).unwrap();
     let question = wire.message();
-    assert!(wire.machine.reject(handle, ErrorObject::internal("early")).is_err());
+    assert!(wire.machine.reject(handle, ErrorObject::internal("early"), wire.now).is_err());
     wire.machine.withdraw_input(handle, wire.now);
     let withdrawn = wire.message();
     assert_eq!(withdrawn["method"], "notifications/cancelled");
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     wire.send(&result(&question["id"].to_string(), r#"{"action":"decline"}"#));
     wire.expect_silence();
-    wire.machine.reject(handle, ErrorObject::invalid_params("over")).unwrap();
+    wire.machine.reject(handle, ErrorObject::invalid_params("over"), wire.now).unwrap();
     assert_eq!(wire.message()["error"]["code"], -32602);
     // Withdrawing again has no effect.
     wire.machine.withdraw_input(handle, wire.now);
@@ -250,16 +252,16 @@ fn progress_of_a_task_is_sent_only_in_sessions_with_tasks() {
     // Rule: [PROG-010].
     let params = r#"{"name":"echo","task":{},"_meta":{"progressToken":"p"}}"#;
     let (mut wire, request) = asked("tools/call", params);
-    wire.machine.respond_with(request.handle, &raw(CREATED)).unwrap();
+    wire.machine.respond_with(request.handle, &raw(CREATED), wire.now).unwrap();
     wire.line();
     let progress = raw(r#"{"progressToken":"p","progress":1}"#);
-    wire.machine.task_progress(request.handle, &progress).unwrap();
+    wire.machine.task_progress(request.handle, &progress, wire.now).unwrap();
     let sent = wire.message();
     assert_eq!(sent["method"], "notifications/progress");
     assert_eq!(sent["params"], json!({ "progressToken": "p", "progress": 1 }));
-    assert!(wire.machine.task_progress(request.handle, &RawJson::NULL).is_err());
+    assert!(wire.machine.task_progress(request.handle, &RawJson::NULL, wire.now).is_err());
     wire.expect_silence();
     let mut wire = server_at(Revision::V2025_06_18, "{}", with_tasks());
-    wire.machine.task_progress(request.handle, &progress).unwrap();
+    wire.machine.task_progress(request.handle, &progress, wire.now).unwrap();
     wire.expect_silence();
 }

@@ -2,7 +2,7 @@
 
 use mcp_sansio::catalog::{Catalog, CompiledSchema, Target, Validator};
 use mcp_sansio::jsonrpc::{Json, RawJson};
-use mcp_sansio::peer::{CommandError, Event, Server, ServerOptions};
+use mcp_sansio::peer::{CommandError, Event, Server, ServerMachine, ServerOptions};
 use mcp_sansio::protocol::{CallToolResult, Implementation, TaskSupport, Tool, ToolExecution};
 use mcp_sansio::{Instant, PanicGuard, Revision};
 use serde_json::{Value, json};
@@ -144,7 +144,7 @@ fn an_invalid_structured_result_is_not_sent() {
             let handle = request.handle;
             // The schema at the time of the call is used, not the one at the time of the response.
             server.edit_catalog(|catalog| drop(catalog.remove_tool("t")));
-            let answered = server.respond(handle, &result);
+            let answered = server.respond(handle, &result, Instant::ZERO);
             let answer = said(&mut server).into_iter().find(|it| it["id"] == 1).unwrap();
             if fits {
                 answered.unwrap();
@@ -155,7 +155,10 @@ fn an_invalid_structured_result_is_not_sent() {
                 assert_eq!(answer["error"]["code"], -32603, "{revision}: {answer}");
                 assert_eq!(answer["error"]["message"], error.to_string());
             }
-            assert!(matches!(server.respond(handle, &result), Err(CommandError::NotDue)));
+            assert!(matches!(
+                server.respond(handle, &result, Instant::ZERO),
+                Err(CommandError::NotDue)
+            ));
         }
     }
 }
@@ -175,7 +178,7 @@ fn a_panic_of_a_validator_is_contained() {
     let Some(Event::Request(request)) = event else { panic!("{event:?}") };
     let result =
         CallToolResult::text(bad).structured_content(Json::from(RawJson::parse(bad).unwrap()));
-    server.respond(request.handle, &result).unwrap_err();
+    server.respond(request.handle, &result, Instant::ZERO).unwrap_err();
     assert_eq!(said(&mut server)[0]["error"]["code"], -32603);
 }
 
@@ -193,6 +196,6 @@ fn without_a_validator_only_the_presence_of_a_structured_result_is_checked() {
         let line = call(Revision::LATEST, r#"{"m":1}"#);
         let event = server.handle_message(line.as_bytes(), Instant::ZERO).unwrap();
         let Some(Event::Request(request)) = event else { panic!("{event:?}") };
-        assert_eq!(server.respond(request.handle, &result).is_ok(), fits);
+        assert_eq!(server.respond(request.handle, &result, Instant::ZERO).is_ok(), fits);
     }
 }

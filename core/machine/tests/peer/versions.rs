@@ -1,6 +1,6 @@
 //! The compatibility matrix: every kind of client with every kind of server.
 
-use mcp_sansio::peer::{CloseReason, Event, OpeningFailure};
+use mcp_sansio::peer::{CloseReason, Event, OpeningFailure, ServerMachine};
 use mcp_sansio::{Era, Revision, Revisions};
 
 use crate::fixtures::*;
@@ -152,7 +152,7 @@ fn both_eras_can_share_one_stream() {
         let Event::Request(request) = wire.event() else { panic!("a request") };
         let roots = request.capabilities.contains(mcp_sansio::protocol::Capability::Roots);
         seen.push((request.revision, roots));
-        wire.machine.respond_with(request.handle, &raw(r#"{"content":[]}"#)).unwrap();
+        wire.machine.respond_with(request.handle, &raw(r#"{"content":[]}"#), wire.now).unwrap();
     }
     assert_eq!(seen, [(Revision::V2026_07_28, false), (Revision::V2025_06_18, true)]);
     assert_eq!(wire.message()["result"]["resultType"], "complete");

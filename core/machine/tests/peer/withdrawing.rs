@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    CallOptions, Event, Failure, Limits, Request, RequestHandle, Server, ServerOptions,
+    CallOptions, ClientMachine, Event, Failure, Limits, Request, RequestHandle, Server,
+    ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{
     ClientCapabilities, InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map,
@@ -61,12 +62,12 @@ impl TestServer {
     /// Sends progress and a log message, which remain unread.
     fn work(&mut self, request: RequestHandle) {
         self.server.progress(request, 1.0, None, None, NOW);
-        self.server.log(Some(request), LoggingLevel::Error, None, "l").unwrap();
+        self.server.log(Some(request), LoggingLevel::Error, None, "l", NOW).unwrap();
         self.server.progress(request, 2.0, None, None, NOW);
     }
 
     fn answer(&mut self, request: RequestHandle) {
-        self.server.respond_with(request, &RawJson::EMPTY_OBJECT).unwrap();
+        self.server.respond_with(request, &RawJson::EMPTY_OBJECT, NOW).unwrap();
     }
 
     fn cancel(&mut self, id: &str) -> Option<Event<'static>> {
@@ -186,7 +187,7 @@ fn a_cancelled_listen_stream_sends_nothing() {
     for id in ["1", "2"] {
         server.ask(id, "subscriptions/listen", filter);
     }
-    server.server.announce(mcp_sansio::catalog::Changes::new().tools(true));
+    server.server.announce(mcp_sansio::catalog::Changes::new().tools(true), NOW);
     server.cancel("1");
     let said = ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed"];
     assert_eq!(server.read(), said);
@@ -292,7 +293,7 @@ fn input_requests_of_a_cancelled_request_are_withdrawn_or_cancelled() {
             let question: InputRequest = ListRootsParams::new().into();
             let questions = Map::default().with("q", question);
             let questions = InputRequiredResult::new().input_requests(questions);
-            server.server.require_input(request, &questions, NOW).unwrap();
+            server.server.require_input(&request, &questions, NOW).unwrap();
             if read {
                 assert_eq!(server.read(), ["roots/list"]);
             }

@@ -71,7 +71,7 @@ fn an_unknown_format_is_reported_and_not_read() {
 
 #[test]
 fn input_that_is_not_a_recording_is_an_error() {
-    for text in ["{}\n", "x\n", "\n", "{\"recording\":1}\n", "\u{0}\n", "[]\n"] {
+    for text in ["{}\n", "x\n", "\n", "{\"recording\":2}\n", "\u{0}\n", "[]\n"] {
         let (steps, error) = play(text.as_bytes());
         let Some(ReplayError::Recording(RecordingError::NotARecording { .. })) = error else {
             panic!("{text:?}: {error:?}");
@@ -85,9 +85,11 @@ fn an_unknown_command_is_an_error() {
     let start = String::from_utf8(short()).unwrap();
     let start = start.lines().next().unwrap();
     for call in [
-        r#"{"subscribe":{"at":1,"filter":{}}}"#,
+        r#"{"client_command":{"at":1,"command":"close"}}"#,
+        r#"{"server_command":{"at":1,"command":"dance"}}"#,
+        r#"{"server_command":{"command":"close"}}"#,
         r#"{"dance":{}}"#,
-        r#"{"call":{"at":1,"method":"no/such","params":{}}}"#,
+        r#"{"server_command":{"at":1,"command":{"call":{"method":"no/such","params":{},"options":{}}}}}"#,
         r#"{"message":{"at":1,"frame":{"base64":"?"}}}"#,
         "x",
     ] {

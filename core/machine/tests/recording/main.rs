@@ -5,6 +5,7 @@
 
 mod played;
 
+mod commands;
 mod damage;
 mod golden;
 mod secrets;

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{Client, ClientOptions, Event, Server, ServerOptions};
+use mcp_sansio::peer::{
+    Client, ClientMachine, ClientOptions, Event, Server, ServerMachine, ServerOptions,
+};
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio::stream::{Action, Endpoint, OnEvent, StreamConnection, StreamSettings};
 use mcp_sansio::{Instant, Revision, Revisions};
@@ -65,7 +67,7 @@ fn a_client_and_a_server_without_handlers_open_and_end_a_connection() {
         seen.borrow_mut().push(name(&event));
         if let Event::Request(request) = event {
             let error = ErrorObject::method_not_found(request.method.as_str());
-            machine.reject(request.handle, error).unwrap();
+            machine.reject(request.handle, error, Instant::ZERO).unwrap();
         }
     };
     let mut server =
@@ -82,7 +84,7 @@ fn a_client_and_a_server_without_handlers_open_and_end_a_connection() {
         }
     }
     assert!(client.endpoint().machine().session().is_some());
-    client.endpoint_mut().machine_mut().close();
+    client.endpoint_mut().machine_mut().close(Instant::ZERO);
     assert_eq!(poll(&mut client, &mut up), Action::Close);
     server.handle_read(Ok(0), Instant::ZERO);
     assert_eq!(poll(&mut server, &mut down), Action::Close);

@@ -1,5 +1,6 @@
 //! An MCP server that refuses every token.
 
+use mcp_sansio::peer::ClientMachine;
 use std::time::Duration;
 
 use mcp_sansio::Revision;

@@ -1,6 +1,7 @@
 //! Sessions of legacy revisions.
 
 use mcp_sansio::Revision;
+use mcp_sansio::peer::ClientMachine;
 
 use crate::answers::{challenge, status, token};
 use crate::network::{TOKEN, TestNetwork, User, code};

@@ -12,7 +12,7 @@ use mcp_sansio::http::{
     self, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{self, CallHandle, CallOptions, TransportFailure};
+use mcp_sansio::peer::{self, CallHandle, CallOptions, ClientMachine, TransportFailure};
 use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_oauth::client::{

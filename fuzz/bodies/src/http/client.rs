@@ -10,7 +10,7 @@ use mcp_sansio::http::{
     Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
     IncomingResponse, Location, LostSession, Status,
 };
-use mcp_sansio::peer::{Applied, CallHandle, Event, InputHandle, Subject};
+use mcp_sansio::peer::{Applied, CallHandle, ClientMachine, Event, InputHandle, Subject};
 
 use super::heads::{check_event_id, check_fields};
 

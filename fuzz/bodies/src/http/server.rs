@@ -12,7 +12,7 @@ use mcp_sansio::http::{
     ServerLimits, ServerTimeouts, ServerTransmit, Status,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
-use mcp_sansio::peer::{Event, Limits, Request, RequestHandle, Subject};
+use mcp_sansio::peer::{Event, Limits, Request, RequestHandle, ServerMachine, Subject};
 use mcp_sansio::{Caller, Instant, Principal, Revision, Revisions};
 
 use super::reply::Reply;
@@ -250,7 +250,7 @@ impl Harness {
             }
             _ => {
                 let questions = inputs::questions(operation);
-                if self.server.require_input(request, &questions, now).is_err() {
+                if self.server.require_input(&request, &questions, now).is_err() {
                     self.requests.insert(handle, true);
                 }
                 return;

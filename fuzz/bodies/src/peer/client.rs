@@ -7,7 +7,9 @@ use crate::inputs;
 use crate::operation::{Operation, script};
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{Applied, CallHandle, Client, Event, InputHandle, RequestHandle, Subject};
+use mcp_sansio::peer::{
+    Applied, CallHandle, Client, ClientMachine, Event, InputHandle, RequestHandle, Subject,
+};
 
 /// Runs a client with any operations: it sends whole lines of valid messages, answers every request
 /// once and nothing else, ends every call once, accepts the answer to every question once, emits
@@ -96,12 +98,12 @@ impl ClientHarness {
         let Some(at) = operation.place(self.requests.len()) else { return };
         let request = self.requests.swap_remove(at);
         let outcome = if operation.verb == b'a' {
-            self.client.respond_with(request, &inputs::params(operation))
+            self.client.respond_with(request, &inputs::params(operation), self.now)
         } else {
-            self.client.reject(request, inputs::error(operation))
+            self.client.reject(request, inputs::error(operation), self.now)
         };
         assert!(outcome.is_ok() || self.client.is_closed(), "a request waits: {outcome:?}");
-        let again = self.client.respond_with(request, &inputs::EMPTY);
+        let again = self.client.respond_with(request, &inputs::EMPTY, self.now);
         assert!(again.is_err(), "answered twice");
     }
 

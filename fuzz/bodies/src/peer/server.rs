@@ -8,7 +8,9 @@ use crate::operation::{Operation, script};
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{Applied, CallHandle, Event, Request, RequestHandle, Server, Subject};
+use mcp_sansio::peer::{
+    Applied, CallHandle, Event, Request, RequestHandle, Server, ServerMachine, Subject,
+};
 
 /// Runs a server with any operations: it sends whole lines of valid messages, answers every request
 /// once and nothing else, ends every call and every request once, emits nothing after its end,
@@ -120,11 +122,11 @@ impl ServerHarness {
         let handle = request.handle;
         let over = self.requests[&handle];
         let outcome = match operation.verb {
-            b'a' => self.server.respond_with(handle, &inputs::params(operation)),
-            b'r' => self.server.reject(handle, inputs::error(operation)),
+            b'a' => self.server.respond_with(handle, &inputs::params(operation), self.now),
+            b'r' => self.server.reject(handle, inputs::error(operation), self.now),
             _ => {
                 let questions = inputs::questions(operation);
-                match self.server.require_input(request, &questions, self.now) {
+                match self.server.require_input(&request, &questions, self.now) {
                     Ok(()) => return,
                     outcome => return assert!(outcome.is_err()),
                 }
@@ -134,7 +136,7 @@ impl ServerHarness {
         self.requests.insert(handle, true);
         if outcome.is_ok() {
             self.answers += 1;
-            let again = self.server.reject(handle, ErrorObject::internal("again"));
+            let again = self.server.reject(handle, ErrorObject::internal("again"), self.now);
             assert!(again.is_err(), "answered twice");
         }
     }
@@ -204,7 +206,7 @@ impl ServerHarness {
         self.server.handle_eof();
         self.look();
         while let Some(request) = self.waiting.pop() {
-            let outcome = self.server.respond_with(request.handle, &inputs::EMPTY);
+            let outcome = self.server.respond_with(request.handle, &inputs::EMPTY, self.now);
             assert_eq!(outcome.is_err(), self.requests[&request.handle], "{outcome:?}");
             self.answers += usize::from(outcome.is_ok());
             self.look();

@@ -48,7 +48,7 @@ impl Start {
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let first: First<'_> =
             serde_json::from_str(text).map_err(|error| format!("not a recording: {error}"))?;
-        if first.recording != 1 {
+        if first.recording != 2 {
             return Err(format!("unknown recording format {}", first.recording));
         }
         let (machine, made) = first.machine.iter().next().ok_or("the recording has no machine")?;
@@ -99,6 +99,9 @@ pub(super) struct CallFields<'a> {
     pub(super) error: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) failure: Option<&'a RawValue>,
+    /// A command of the application.
+    #[serde(borrow)]
+    pub(super) command: Option<&'a RawValue>,
 }
 
 /// An output on an exchange.

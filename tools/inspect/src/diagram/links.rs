@@ -56,7 +56,9 @@ impl Reader {
                 let error = line.said.error.map_or("", |error| error.get());
                 self.push(number, own.other(), Kind::Cut, "no message", error);
             }
-            "close" => self.push(number, own, Kind::Note, "closes", ""),
+            _ if line.said.command.is_some_and(|command| command.get() == "\"close\"") => {
+                self.push(number, own, Kind::Note, "closes", "");
+            }
             _ => {}
         }
         if let Some(event) = &line.said.event {

@@ -34,7 +34,6 @@ use session::LegacySession;
 use tools::Tools;
 
 use crate::binding::Binding;
-use crate::peer::client::client_methods;
 use crate::peer::machine::machine;
 use crate::peer::{self, Applied, ClientCommand, ClientMachine, CommandError, Event};
 use crate::{Attempts, Era, Instant};
@@ -62,8 +61,7 @@ pub(crate) use transmit::{SESSION_ID, is_own_field};
 ///   [`handle_exchange_failed`](Self::handle_exchange_failed) at any time in place of the remaining
 ///   inputs, and [`handle_timeout`](Self::handle_timeout) when the deadline is reached. Inputs for
 ///   an exchange that has ended are ignored.
-/// * Push the commands of the application: [`call`](Self::call), [`cancel`](Self::cancel),
-///   [`subscribe`](Self::subscribe), [`answer_input`](Self::answer_input) and so on.
+/// * Push the commands of the application: the methods of [`ClientMachine`].
 /// * After any of these, poll until each returns `None`: [`poll_event`](Self::poll_event);
 ///   [`poll_transmit`](Self::poll_transmit), whose requests must all run concurrently, without
 ///   waiting for the responses of others; [`poll_timeout`](Self::poll_timeout) for the next
@@ -238,15 +236,7 @@ impl Client {
         command: ClientCommand<'_>,
         now: Instant,
     ) -> Result<Applied, CommandError> {
-        let (command, fields) = match command {
-            ClientCommand::CallWithFields { method, params, options, fields } => {
-                (ClientCommand::Call { method, params, options }, Some(fields))
-            }
-            ClientCommand::SubscribeWithFields { filter, fields } => {
-                (ClientCommand::Subscribe(filter), Some(fields))
-            }
-            command => (command, None),
-        };
+        let (command, fields) = command.split_fields();
         let applied = self.peer.apply(command, now);
         if let (Some(fields), Ok(Applied::Started(call))) = (fields, &applied) {
             // Before the request is taken from the peer.
@@ -334,7 +324,6 @@ impl Client {
     }
 }
 
-client_methods!(Client, now);
 machine!(Client, ClientCommand);
 
 impl ClientMachine for Client {

@@ -7,10 +7,9 @@ use crate::http::{HttpRejection, Status};
 use crate::jsonrpc::{ErrorCode, RequestId};
 use crate::peer::machine::machine;
 use crate::peer::outbox::Verdict;
-use crate::peer::server::server_methods;
 use crate::peer::{Applied, CommandError, Request, RequestHandle, ServerCommand, ServerMachine};
-use crate::protocol::{Era, TaskStatusParams};
-use crate::{Instant, Principal, Revision};
+use crate::protocol::Era;
+use crate::{Instant, Revision};
 
 use super::{Connection, Server};
 
@@ -42,31 +41,23 @@ impl Server {
         command: ServerCommand<'_>,
         now: Instant,
     ) -> Result<Applied, CommandError> {
-        let addressee = match &command {
-            ServerCommand::Respond { request, .. }
-            | ServerCommand::Reject { request, .. }
-            | ServerCommand::WithdrawInput(request)
-            | ServerCommand::Progress { request, .. }
-            | ServerCommand::TaskProgress { request, .. }
-            | ServerCommand::NotifyOther { request, .. }
-            | ServerCommand::Log { request: Some(request), .. } => request.connection,
-            ServerCommand::RequireInput { request, .. } => request.handle.connection,
-            ServerCommand::Cancel { call, .. } => call.connection,
-            ServerCommand::Call { method, .. } | ServerCommand::Notify { method, .. } => {
+        let addressee = match (&command, command.request()) {
+            (_, Some(request)) => request.connection,
+            (ServerCommand::Call { method, .. } | ServerCommand::Notify { method, .. }, _) => {
                 return Err(CommandError::OutOfPlace(*method));
             }
-            ServerCommand::TaskChanged { principal, .. } => {
+            (ServerCommand::Cancel { call, .. }, _) => call.connection,
+            (ServerCommand::TaskChanged { principal, .. }, _) => {
                 // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
-                let is_theirs = |it: &Connection| it.machine.caller().principal() == *principal;
+                let is_theirs =
+                    |it: &Connection| it.machine.caller().principal() == principal.as_deref();
                 return self.apply_to_all(&command, &is_theirs, now);
             }
-            ServerCommand::Log { .. }
-            | ServerCommand::ResourceUpdated { .. }
-            | ServerCommand::Announce(_) => return self.apply_to_all(&command, &|_| true, now),
-            ServerCommand::Close => {
+            (ServerCommand::Close, _) => {
                 self.end(now);
                 return Ok(Applied::Done);
             }
+            _ => return self.apply_to_all(&command, &|_| true, now),
         };
         let is_answer = matches!(
             command,
@@ -140,23 +131,6 @@ impl Server {
         }
     }
 
-    /// Notifies subscribed clients of a task's status, if they own the task.
-    pub fn task_changed(
-        &mut self,
-        status: &TaskStatusParams,
-        principal: Option<&Principal>,
-        now: Instant,
-    ) {
-        let _done = self.apply(ServerCommand::TaskChanged { status, principal }, now);
-    }
-
-    /// Stops accepting requests: new requests are refused. Open streams end, pending requests are
-    /// still answered, and clients may still send messages that these requests need, such as input
-    /// responses and cancellations. See [`is_drained`](Self::is_drained).
-    pub fn close(&mut self, now: Instant) {
-        let _done = self.apply(ServerCommand::Close, now);
-    }
-
     /// Returns whether a request is still pending.
     #[must_use]
     pub fn is_pending(&self, request: RequestHandle) -> bool {
@@ -222,7 +196,6 @@ impl Server {
     }
 }
 
-server_methods!(Server, now);
 machine!(Server, ServerCommand);
 
 impl ServerMachine for Server {

@@ -313,7 +313,7 @@ impl Server {
         }
     }
 
-    /// Returns whether [`close`](Self::close) was called.
+    /// Returns whether [`close`](peer::ServerMachine::close) was called.
     #[must_use]
     pub const fn is_closing(&self) -> bool {
         self.closing

@@ -5,7 +5,6 @@ mod answers;
 pub(crate) mod channels;
 mod consistency;
 mod inputs;
-mod methods;
 mod notifications;
 mod opening;
 mod options;
@@ -34,17 +33,16 @@ use crate::{Era, Instant, Revision, Revisions};
 
 use self::receive::COMPLETE;
 use super::calls::Purpose;
-use super::command::ClientCommand;
+use super::command::{Body, ClientCommand, ClientMachine};
 use super::connection::Connection;
 use super::error::{CommandError, ConnectionClosed, OpeningFailure};
 use super::event::{Cancelled, CloseReason, Event, Failure, Subject};
 use super::handle::{CallHandle, InputHandle, InputSource};
-use super::machine::{Applied, ClientMachine, machine, stream_machine};
+use super::machine::{Applied, machine, stream_machine};
 use super::method_name::MethodName;
 use super::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 
 pub(super) use inputs::{INPUT_REQUEST_LENGTH_MIN, PendingInput, Round};
-pub(crate) use methods::client_methods;
 pub use options::{ClientOptions, ClientRole};
 use subscriptions::{Legacy, UriState};
 
@@ -60,8 +58,7 @@ use subscriptions::{Legacy, UriState};
 ///   [`handle_frame_error`](Self::handle_frame_error) for a framing error,
 ///   [`handle_eof`](Self::handle_eof) once at the end, [`handle_timeout`](Self::handle_timeout)
 ///   when the deadline has passed. Extra calls of the latter do nothing.
-/// * Push the commands of the application: [`call`](Self::call), [`cancel`](Self::cancel),
-///   [`subscribe`](Self::subscribe), [`answer_input`](Self::answer_input) and others.
+/// * Push the commands of the application: the methods of [`ClientMachine`].
 /// * After each of these, poll until there is no more output: [`poll_event`](Self::poll_event)
 ///   before the next input, so that events keep the order of their causes;
 ///   [`poll_transmit`](Self::poll_transmit) as soon as the stream accepts bytes;
@@ -74,12 +71,12 @@ use subscriptions::{Legacy, UriState};
 /// ```
 /// use mcp_sansio::Instant;
 /// use mcp_sansio::jsonrpc::RawJson;
-/// use mcp_sansio::peer::{CallOptions, Client, ClientOptions, Event};
+/// use mcp_sansio::peer::{CallOptions, Client, ClientMachine, ClientOptions, Event};
 /// use mcp_sansio::protocol::{CallToolResult, Implementation, Method};
 ///
 /// let now = Instant::ZERO;
 /// let mut client = Client::new(ClientOptions::new(Implementation::new("demo", "1.0.0")), 42, now);
-/// # use mcp_sansio::peer::{Server, ServerOptions};
+/// # use mcp_sansio::peer::{Server, ServerMachine, ServerOptions};
 /// # use mcp_sansio::protocol::{ServerCapabilities, ToolsCapability};
 /// # let capabilities = ServerCapabilities::new().tools(ToolsCapability::new());
 /// # let identity = Implementation::new("clock", "1.0.0");
@@ -88,7 +85,8 @@ use subscriptions::{Legacy, UriState};
 /// #     while let Some(bytes) = client.poll_transmit() {
 /// #         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
 /// #             if let Some(Event::Request(request)) = server.handle_message(line, now).unwrap() {
-/// #                 server.respond(request.handle, &CallToolResult::text("about noon")).unwrap();
+/// #                 let result = CallToolResult::text("about noon");
+/// #                 server.respond(request.handle, &result, now).unwrap();
 /// #             }
 /// #         }
 /// #     }
@@ -328,32 +326,49 @@ impl Client {
     ) -> Result<Applied, CommandError> {
         match command {
             ClientCommand::Call { method: MethodName::Known(method), params, options } => {
-                return self.start_known(method, params, options, now).map(Applied::Started);
+                return self
+                    .start_known(method, params.value(), &options, now)
+                    .map(Applied::Started);
             }
             ClientCommand::Call { method, params, options } => {
                 self.connection.check_open()?;
                 let revision = self.session.as_ref().ok_or(CommandError::NotOpen)?.revision;
-                let params = JsonAtRevision(params, revision);
+                let params = JsonAtRevision(params.value(), revision);
                 let purpose = Purpose::Application;
-                return self.start(&method, purpose, &params, options, now).map(Applied::Started);
+                return self.start(&method, purpose, &params, &options, now).map(Applied::Started);
             }
             ClientCommand::CallWithFields { .. } | ClientCommand::SubscribeWithFields { .. } => {
                 return Err(CommandError::NoHeaderFields);
             }
             ClientCommand::Subscribe(filter) => {
-                return self.start_subscription(filter, now).map(Applied::Started);
+                return self.start_subscription(&filter, now).map(Applied::Started);
             }
-            ClientCommand::Cancel { call, reason } => self.give_up(call, reason, now),
-            ClientCommand::Notify { method, params } => self.send_notification(method, params)?,
-            ClientCommand::NotifyOther { method, params } => self.notify_other(method, params)?,
+            ClientCommand::Cancel { call, reason } => self.give_up(call, &reason, now),
+            ClientCommand::Notify { method, params } => {
+                self.send_notification(method, &self.at_revision(&params))?;
+            }
+            ClientCommand::NotifyOther { method, params } => {
+                self.notify_other(&method, &self.at_revision(&params))?;
+            }
             ClientCommand::SetLogLevel(level) => self.ask_for_logs(level, now)?,
-            ClientCommand::AnswerInput { input, result } => self.take_answer(input, result, now)?,
+            ClientCommand::AnswerInput { input, result } => {
+                self.take_answer(input, result.value(), now)?;
+            }
             ClientCommand::RefuseInput { input, error } => self.take_refusal(input, error)?,
-            ClientCommand::Respond { request, result } => self.send_result(request, result)?,
+            ClientCommand::Respond { request, result } => {
+                self.send_result(request, &self.at_revision(&result))?;
+            }
             ClientCommand::Reject { request, error } => self.send_error(request, error)?,
             ClientCommand::Close => self.end(CloseReason::Local),
         }
         Ok(Applied::Done)
+    }
+
+    /// Returns the body of a command, to be written at the revision of the session. Nothing is
+    /// written without one.
+    fn at_revision<'b>(&self, body: &'b Body<'_>) -> JsonAtRevision<'b> {
+        let revision = self.session.as_ref().map_or(Revision::LATEST, ClientSession::revision);
+        JsonAtRevision(body.value(), revision)
     }
 
     fn start_known(
@@ -545,7 +560,6 @@ impl Client {
     }
 }
 
-client_methods!(Client);
 machine!(Client, ClientCommand);
 stream_machine!([] Client);
 

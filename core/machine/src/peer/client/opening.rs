@@ -489,7 +489,7 @@ impl Client {
     fn restore(&mut self, now: Instant) {
         if let Some(level) = self.log_level {
             // A server that no longer supports logging needs no level.
-            let _sent = self.set_log_level(level, now);
+            let _sent = self.ask_for_logs(level, now);
         }
         self.subscribe_again(now);
     }

@@ -112,7 +112,7 @@ impl Server {
             let event = self.give_up_request(key, None, now);
             self.connection.events.extend(event);
         }
-        self.close();
+        self.end();
     }
 
     /// Releases spare memory, because many connections may be idle.

@@ -8,7 +8,6 @@ mod consistency;
 mod declared;
 mod input_tasks;
 mod lifecycle;
-mod methods;
 mod notifications;
 mod options;
 mod passing;
@@ -37,18 +36,19 @@ use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, RequestId, WriteJson, to_shared_json};
 use crate::protocol::{
-    Capabilities, GateError, LoggingLevel, Method, MethodKind, ServerCapabilities, Side,
+    Capabilities, GateError, JsonAtRevision, LoggingLevel, Method, MethodKind, ServerCapabilities,
+    Side,
 };
 use crate::{Caller, Instant, PanicGuard, Revision, Revisions};
 
 use super::calls::Purpose;
-use super::command::ServerCommand;
+use super::command::{Body, ServerCommand, ServerMachine};
 use super::connection::{Connection, Flow};
 use super::error::{CommandError, ConnectionClosed};
 use super::event::{CloseReason, Event, Failure, Violation};
 use super::handle::{CallHandle, RequestHandle};
 use super::input_support::{UnsupportedInput, unsupported_input};
-use super::machine::{Applied, ServerMachine, machine, stream_machine};
+use super::machine::{Applied, machine, stream_machine};
 use super::metadata;
 use super::method_name::MethodName;
 use super::outbox::Channel;
@@ -59,7 +59,6 @@ use super::requests::ReplyTo;
 pub(super) use batches::{Answered, Batch, Batches};
 pub(super) use declared::DECLARED_LENGTH_MAX;
 pub(crate) use declared::Declared;
-pub(crate) use methods::{server_methods, stream_server_methods};
 pub use options::{ServerOptions, ServerRole};
 pub(super) use rounds::{PendingInput, Round};
 pub(crate) use server_config::ServerConfig;
@@ -78,9 +77,7 @@ pub(crate) use session_state::SessionState;
 ///   [`handle_frame_error`](Self::handle_frame_error) for a framing error,
 ///   [`handle_eof`](Self::handle_eof) once at the end, [`handle_timeout`](Self::handle_timeout)
 ///   when the deadline has passed. Extra calls of the latter do nothing.
-/// * Push the commands of the application: [`respond`](Self::respond), [`reject`](Self::reject),
-///   [`require_input`](Self::require_input), [`progress`](Self::progress), [`log`](Self::log) and
-///   others.
+/// * Push the commands of the application: the methods of [`ServerMachine`].
 /// * After each of these, poll until there is no more output: [`poll_event`](Self::poll_event)
 ///   before the next input, so that events keep the order of their causes;
 ///   [`poll_transmit`](Self::poll_transmit) as soon as the stream accepts bytes;
@@ -324,34 +321,50 @@ impl Server {
     ) -> Result<Applied, CommandError> {
         match command {
             ServerCommand::Call { method, params, options } => {
-                return self.start_call(method, params, options, now).map(Applied::Started);
+                return self
+                    .start_call(method, &newest(&params), &options, now)
+                    .map(Applied::Started);
             }
-            ServerCommand::Cancel { call, reason } => self.give_up(call, reason, now),
-            ServerCommand::Notify { method, params } => self.send_notification(method, params)?,
+            ServerCommand::Cancel { call, reason } => self.give_up(call, &reason, now),
+            ServerCommand::Notify { method, params } => {
+                self.send_notification(method, &newest(&params))?;
+            }
             ServerCommand::NotifyOther { request, method, params } => {
-                self.notify_other(request, method, params)?;
+                self.notify_other(request, &method, &self.at_revision(request, &params))?;
             }
-            ServerCommand::Respond { request, result } => self.send_result(request, result)?,
+            ServerCommand::Respond { request, result } => {
+                self.send_result(request, result.value())?
+            }
             ServerCommand::Reject { request, error } => self.send_error(request, error)?,
             ServerCommand::RequireInput { request, required } => {
-                self.send_input_requests(request, required, now)?;
+                self.send_input_requests(&request, &required, now)?;
             }
             ServerCommand::WithdrawInput(request) => self.withdraw_questions(request, now),
             ServerCommand::Progress { request, progress, total, message } => {
-                self.send_progress(request, progress, total, message, now);
+                self.send_progress(request, progress, total, message.as_deref(), now);
             }
             ServerCommand::TaskProgress { request, params } => {
-                self.send_task_progress(request, params)?;
+                self.send_task_progress(request, &self.at_revision(request, &params))?;
             }
             ServerCommand::Log { request, level, logger, data } => {
-                self.send_log(request, level, logger, data)?;
+                let data = match request {
+                    Some(request) => self.at_revision(request, &data),
+                    None => newest(&data),
+                };
+                self.send_log(request, level, logger.as_deref(), &data)?;
             }
-            ServerCommand::ResourceUpdated { uri } => self.tell_resource(uri),
-            ServerCommand::TaskChanged { status, .. } => self.tell_task(status),
+            ServerCommand::ResourceUpdated { uri } => self.tell_resource(&uri),
+            ServerCommand::TaskChanged { status, .. } => self.tell_task(&status),
             ServerCommand::Announce(changes) => self.tell_lists(changes),
             ServerCommand::Close => self.end(),
         }
         Ok(Applied::Done)
+    }
+
+    /// Returns the body of a command about a request, to be written at its revision.
+    fn at_revision<'b>(&self, request: RequestHandle, body: &'b Body<'_>) -> JsonAtRevision<'b> {
+        let revision = self.revision_of(request).unwrap_or(Revision::LATEST);
+        JsonAtRevision(body.value(), revision)
     }
 
     fn start_call(
@@ -530,8 +543,11 @@ impl Server {
 /// The parameters of a message without parameters.
 const NO_PARAMS: RawJson<'static> = RawJson::EMPTY_OBJECT;
 
-server_methods!(Server);
-stream_server_methods!(Server);
+/// Returns the body of a command that is about no request, to be written at the newest revision.
+fn newest<'b>(body: &'b Body<'_>) -> JsonAtRevision<'b> {
+    JsonAtRevision(body.value(), Revision::LATEST)
+}
+
 machine!(Server, ServerCommand);
 stream_machine!([] Server);
 

@@ -11,7 +11,7 @@ use mcp_sansio::peer::{
 use serde_json::{Value, json};
 
 use crate::capabilities;
-use crate::commands::{self, OBJECT, OPTIONS, VERBATIM, method, nth};
+use crate::commands::{self, OBJECT, method, nth, options};
 use crate::outcome::Outcome;
 use crate::question::input_requests;
 use crate::transcript::Subject;
@@ -107,21 +107,21 @@ impl Machine {
         Some(match *operation {
             Operation::Call(name) => {
                 let method = MethodName::Known(method(name));
-                ClientCommand::Call { method, params: &VERBATIM, options: &OPTIONS }
+                ClientCommand::Call { method, params: OBJECT, options: options() }
             }
-            Operation::Tell(name) => {
-                ClientCommand::Notify { method: method(name), params: &OBJECT }
+            Operation::Tell(name) => ClientCommand::Notify { method: method(name), params: OBJECT },
+            Operation::GiveUp(it) => {
+                ClientCommand::Cancel { call: *nth(calls, it)?, reason: "".into() }
             }
-            Operation::GiveUp(it) => ClientCommand::Cancel { call: *nth(calls, it)?, reason: "" },
             Operation::AnswerInput(it) => {
-                ClientCommand::AnswerInput { input: *nth(inputs, it)?, result: &VERBATIM }
+                ClientCommand::AnswerInput { input: *nth(inputs, it)?, result: OBJECT }
             }
             Operation::RefuseInput(it) => {
                 let error = ErrorObject::new(ErrorCode(-1), "no");
                 ClientCommand::RefuseInput { input: *nth(inputs, it)?, error }
             }
             Operation::Respond(it) => {
-                ClientCommand::Respond { request: *nth(requests, it)?, result: &OBJECT }
+                ClientCommand::Respond { request: *nth(requests, it)?, result: OBJECT }
             }
             Operation::Reject(it) => {
                 let error = ErrorObject::internal("no");

@@ -13,7 +13,7 @@ use mcp_sansio::protocol::InputRequiredResult;
 use serde_json::{Value, json};
 
 use crate::capabilities;
-use crate::commands::{self, OBJECT, OPTIONS, VERBATIM, method, nth};
+use crate::commands::{self, OBJECT, method, nth, options};
 use crate::outcome::Outcome;
 use crate::question::{KEYS, input_required, spell_inputs};
 use crate::transcript::Subject;
@@ -167,25 +167,26 @@ fn resolve<'a>(
 ) -> Option<ServerCommand<'a>> {
     let request = |number| nth(requests, number).map(|request| request.handle);
     Some(match operation {
-        Operation::Respond(it) => {
-            ServerCommand::Respond { request: request(*it)?, result: &VERBATIM }
-        }
+        Operation::Respond(it) => ServerCommand::Respond { request: request(*it)?, result: OBJECT },
         Operation::Reject(it) => {
             ServerCommand::Reject { request: request(*it)?, error: ErrorObject::internal("no") }
         }
         Operation::Ask { request, questions, state } => {
             *required = input_required(questions, *state);
-            ServerCommand::RequireInput { request: nth(requests, *request)?, required }
+            let request = nth(requests, *request)?.into();
+            ServerCommand::RequireInput { request, required: (&*required).into() }
         }
         Operation::Progress(it) => {
             let (request, progress) = (request(*it)?, f64::from(steps));
             ServerCommand::Progress { request, progress, total: None, message: None }
         }
         Operation::Call(name) => {
-            ServerCommand::Call { method: method(name), params: &OBJECT, options: &OPTIONS }
+            ServerCommand::Call { method: method(name), params: OBJECT, options: options() }
         }
-        Operation::Tell(name) => ServerCommand::Notify { method: method(name), params: &OBJECT },
-        Operation::GiveUp(it) => ServerCommand::Cancel { call: *nth(calls, *it)?, reason: "" },
+        Operation::Tell(name) => ServerCommand::Notify { method: method(name), params: OBJECT },
+        Operation::GiveUp(it) => {
+            ServerCommand::Cancel { call: *nth(calls, *it)?, reason: "".into() }
+        }
         Operation::Announce => ServerCommand::Announce(Changes::new().tools(true)),
         Operation::Close => ServerCommand::Close,
         _ => return None,

@@ -6,12 +6,12 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::{
     ExchangeId, HttpServerOptions, RequestHead, ResponseMode, Server, ServerLimits, ServerTransmit,
 };
-use mcp_sansio::jsonrpc::AsJson;
-use mcp_sansio::peer::{self, CommandError, Event, RequestHandle, ServerCommand};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{self, Body, CommandError, Event, RequestHandle, ServerCommand};
 use mcp_sansio::protocol::{Implementation, LoggingLevel, ServerCapabilities};
 use serde_json::{Value, json};
 
-use crate::commands::{VERBATIM, nth};
+use crate::commands::{OBJECT, nth};
 use crate::outcome::Outcome;
 use crate::transcript::Subject;
 
@@ -175,23 +175,20 @@ impl Machine {
 
     /// Returns the command of an operation, if it belongs to the application and its number refers
     /// to something.
-    fn resolve<'a>(
-        &self,
-        operation: Operation,
-        step: &'a AsJson<'a, u32>,
-    ) -> Option<ServerCommand<'a>> {
+    fn resolve<'a>(&self, operation: Operation, step: u32) -> Option<ServerCommand<'a>> {
         let calls = &self.calls;
         Some(match operation {
             Operation::Progress(it) => {
-                let (request, progress) = (*nth(calls, it)?, f64::from(*step.0));
+                let (request, progress) = (*nth(calls, it)?, f64::from(step));
                 ServerCommand::Progress { request, progress, total: None, message: None }
             }
             Operation::Answer(it) => {
-                ServerCommand::Respond { request: *nth(calls, it)?, result: &VERBATIM }
+                ServerCommand::Respond { request: *nth(calls, it)?, result: OBJECT }
             }
             Operation::Log => {
                 let level = LoggingLevel::Error;
-                ServerCommand::Log { request: None, level, logger: None, data: step }
+                let step = RawJson::parse(&step.to_string()).unwrap().into_owned();
+                ServerCommand::Log { request: None, level, logger: None, data: Body::Json(step) }
             }
             _ => return None,
         })
@@ -244,7 +241,7 @@ impl Subject<Operation> for Machine {
             _ => {}
         }
         let step = self.steps;
-        if let Some(command) = self.resolve(*operation, &AsJson(&step)) {
+        if let Some(command) = self.resolve(*operation, step) {
             match self.server.apply(command, now) {
                 // A repeated response is refused, which cannot be observed here.
                 Ok(_) | Err(CommandError::NotDue) => {}

@@ -219,7 +219,7 @@ impl Server {
     pub(in super::super) fn share_command(&mut self, command: &ServerCommand<'_>) {
         match command {
             ServerCommand::ResourceUpdated { uri } => {
-                self.broadcast(&Origin::node(), &NodeMessage::Updated { uri: (*uri).into() });
+                self.broadcast(&Origin::node(), &NodeMessage::Updated { uri: (&**uri).into() });
             }
             ServerCommand::Announce(changes) if *changes != Changes::default() => {
                 let Changes { tools, prompts, resources, .. } = *changes;
@@ -238,7 +238,8 @@ impl Server {
         self.shared.as_ref()?;
         match serde_json::from_slice(message).ok()? {
             NodeMessage::Updated { uri } => {
-                let _done = self.apply_here(ServerCommand::ResourceUpdated { uri: &uri }, now);
+                let _done =
+                    self.apply_here(ServerCommand::ResourceUpdated { uri: (&*uri).into() }, now);
                 Some(AnnouncedChange::Resource { uri: uri.into_owned() })
             }
             NodeMessage::Lists { tools, prompts, resources } => {

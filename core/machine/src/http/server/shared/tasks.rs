@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::http::SessionId;
 use crate::jsonrpc::RawJson;
-use crate::peer::{Request, RequestHandle, ServerCommand};
+use crate::peer::{Request, RequestHandle, ServerMachine as _};
 use crate::protocol::{GetTaskResult, TaskStatusParams};
 use crate::{Era, Instant, Principal};
 
@@ -359,9 +359,7 @@ impl Server {
         for connection in keys {
             let Some(listener) = self.connections.get_mut(connection) else { continue };
             let principal = listener.machine.caller().principal().cloned();
-            let principal = principal.as_ref();
-            let command = ServerCommand::TaskChanged { status: &status, principal };
-            let _told = listener.machine.apply(command, now);
+            listener.machine.task_changed(&status, principal.as_ref(), now);
             self.pump(connection, now);
         }
     }

@@ -7,7 +7,8 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::Revision;
 use crate::jsonrpc::{Json, RawJson, write_string};
-use crate::protocol::{InputRequiredResult, SerializeAt};
+
+use super::{InputRequiredResult, SerializeAt};
 
 /// Returns the text of a value with the fields of every revision, from which the value can be read
 /// back. Reading ignores revisions, and the newest revision that has a field writes it completely.

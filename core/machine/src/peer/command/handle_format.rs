@@ -1,12 +1,11 @@
-//! Handles, as a recording stores them.
+//! How handles are serialized.
 
-use alloc::format;
-use alloc::string::String;
+use core::fmt;
 
 use mcp_sansio_collections::Key;
 use serde::{Deserialize, Serialize};
 
-use crate::peer::{CallHandle, InputHandle, InputSource, RequestHandle};
+use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
 
 /// A handle: its slot and generation, followed by those of its connection if the machine has many
 /// connections.
@@ -46,20 +45,26 @@ impl Handle {
             Self::Of([.., slot, generation]) => Key::from_parts(slot, generation),
         }
     }
+}
 
-    pub(crate) const fn to_request(self) -> RequestHandle {
-        RequestHandle { key: self.key(), connection: self.connection() }
-    }
-
-    pub(crate) const fn to_call(self) -> CallHandle {
-        CallHandle { key: self.key(), connection: self.connection() }
-    }
-
-    pub(crate) fn text(self) -> String {
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Own(parts) => format!("{parts:?}"),
-            Self::Of(parts) => format!("{parts:?}"),
+            Self::Own(parts) => write!(f, "{parts:?}"),
+            Self::Of(parts) => write!(f, "{parts:?}"),
         }
+    }
+}
+
+impl From<Handle> for RequestHandle {
+    fn from(handle: Handle) -> Self {
+        Self { key: handle.key(), connection: handle.connection() }
+    }
+}
+
+impl From<Handle> for CallHandle {
+    fn from(handle: Handle) -> Self {
+        Self { key: handle.key(), connection: handle.connection() }
     }
 }
 
@@ -83,21 +88,23 @@ pub(crate) enum InputName {
     Round { call: Handle, round: u32, index: u32 },
 }
 
-impl InputName {
-    pub(crate) const fn to_handle(self) -> InputHandle {
-        InputHandle(match self {
-            Self::Request(handle) => InputSource::Request(handle.key()),
-            Self::Round { call, round, index } => {
+impl fmt::Display for InputName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(handle) => handle.fmt(f),
+            Self::Round { call, round, index } => write!(f, "{call} {round}.{index}"),
+        }
+    }
+}
+
+impl From<InputName> for InputHandle {
+    fn from(name: InputName) -> Self {
+        Self(match name {
+            InputName::Request(handle) => InputSource::Request(handle.key()),
+            InputName::Round { call, round, index } => {
                 InputSource::Round { call: call.key(), round, index }
             }
         })
-    }
-
-    pub(crate) fn text(self) -> String {
-        match self {
-            Self::Request(handle) => handle.text(),
-            Self::Round { call, round, index } => format!("{} {round}.{index}", call.text()),
-        }
     }
 }
 
