@@ -102,7 +102,9 @@ const ENTRY_COST: usize = 256;
 /// ```
 /// use mcp_sansio::Instant;
 /// use mcp_sansio::jsonrpc::RawJson;
-/// use mcp_sansio::peer::{CacheOptions, CallOptions, Client, ClientOptions, ResponseCache};
+/// use mcp_sansio::peer::{
+///     CacheOptions, CallOptions, Client, ClientMachine, ClientOptions, ResponseCache,
+/// };
 /// use mcp_sansio::protocol::{Implementation, Method};
 ///
 /// let now = Instant::ZERO;

@@ -210,7 +210,7 @@ mod tests {
     fn hostile() -> String {
         let text = r#"</pre><script>alert(1)</script><img src=x onerror=alert(1)>' \" &amp;"#;
         let start = format!(
-            r#"{{"recording":1,"version":"1","machine":{{"client":{{"at":0,"options":{{"identity":{{"name":"{text}","version":"1"}}}}}}}}}}"#
+            r#"{{"recording":2,"version":"1","machine":{{"client":{{"at":0,"options":{{"identity":{{"name":"{text}","version":"1"}}}}}}}}}}"#
         );
         let frames = [
             format!(
