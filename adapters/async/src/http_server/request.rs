@@ -3,7 +3,7 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use http::Version;
+use http::{Version, header};
 use http_body::Body;
 use mcp_sansio::http::{Admission, Exhausted, RemoteAddress, RequestHead};
 
@@ -37,15 +37,20 @@ pub(super) fn request_head(
     head
 }
 
-/// Returns whether an HTTP/2 request is malformed in a way that the library accepts.
+/// Returns whether a request is malformed in a way that the library accepts. Software behind or in
+/// front of this server could interpret it differently.
 ///
-/// RFC 9113 section 8.2.1: the value of a field neither starts nor ends with a space or a tab.
-/// Software behind this server that reads the value verbatim could interpret it differently.
+/// RFC 9112 section 3.2 and RFC 9110 section 8.6: one `Host`, one `Content-Length`, even if their
+/// values are equal. RFC 9113 section 8.2.1: in HTTP/2 the value of a field neither starts nor ends
+/// with a space or a tab.
 pub(super) fn is_malformed(parts: &http::request::Parts) -> bool {
+    let is_repeated = |name| parts.headers.get_all(name).iter().nth(1).is_some();
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let has_blank = |value: &[u8]| is_blank(value.first()) || is_blank(value.last());
-    has_binary_fields(parts.version)
-        && parts.headers.values().any(|value| has_blank(value.as_bytes()))
+    is_repeated(header::HOST)
+        || is_repeated(header::CONTENT_LENGTH)
+        || has_binary_fields(parts.version)
+            && parts.headers.values().any(|value| has_blank(value.as_bytes()))
 }
 
 /// Returns whether fields are transmitted as names and values, not as lines of text.
