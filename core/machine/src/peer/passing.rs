@@ -38,6 +38,10 @@ pub(in crate::peer) trait Pass: fmt::Debug + Send + Sync {
         peer: PeerContext<'_>,
     ) -> Passed;
 
+    /// Returns the value in changed parameters of a progress notification. Only middleware makes the
+    /// machine read numbers with a fraction, which takes 6 KB of a device image.
+    fn progress(&self, params: &RawJson<'_>) -> Option<f64>;
+
     /// Passes a request that the peer has sent. If a middleware has answered it, its result is the
     /// [early one](Self::take_early_result).
     fn request(
@@ -447,6 +451,10 @@ impl Pass for State {
             }
         }
         changed.map_or(Exchanged::Unchanged, Exchanged::Changed)
+    }
+
+    fn progress(&self, params: &RawJson<'_>) -> Option<f64> {
+        params.get("progress")?.decode().ok()
     }
 
     fn take_early_result(&mut self) -> Option<RawJson<'static>> {

@@ -119,7 +119,8 @@ impl Server {
                 Passed::Unchanged => {}
                 // The changed value must increase as well.
                 Passed::Changed(params) => {
-                    let changed = params.get("progress").and_then(|value| value.decode().ok());
+                    let passing = self.connection.passing.as_ref();
+                    let changed = passing.and_then(|passing| passing.progress(params));
                     progress = changed.unwrap_or(progress);
                 }
                 Passed::Dropped => return,
