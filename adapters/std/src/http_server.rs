@@ -31,7 +31,7 @@ const CONNECTIONS_MAX: usize = 512;
 /// A server on HTTP. All clones share one server. [`HttpListener`] accepts its clients.
 ///
 /// A synchronous handler runs on the thread of its client's connection. An `async` handler that has
-/// to wait gets its own thread, where it is polled within a [`block_on`](crate::block_on).
+/// to wait gets its own thread, where it is polled within a [`block_on`](crate::block_on()).
 #[derive(Clone, Debug)]
 pub struct HttpService(http_server::HttpService<ThreadRuntime>);
 

@@ -1,7 +1,7 @@
 //! MCP with blocking calls: the functions of the other adapters, which wait on the calling thread.
 //!
 //! What is particular here: there is no executor. Each task has a thread ([`runtime`]), which waits
-//! in [`block_on`] for sockets, pipes and timers of `async-io`. [`serve_stdio`] keeps the standard
+//! in [`block_on()`] for sockets, pipes and timers of `async-io`. [`serve_stdio`] keeps the standard
 //! output clean. Readers and writers that the system cannot wait for have threads.
 //!
 //! Programs start from a [`Server`] with handlers, or from a [`Host`] that returns a [`Client`], and
@@ -15,7 +15,7 @@
 //! * A server on HTTP: `serve_http`, with the feature `http-server`.
 //! * A client over HTTP: `connect`, with the feature `http-client`.
 //! * Users who sign in with a browser, with the feature `auth`: `Loopback`.
-//! * The building blocks: [`block_on`], [`FdStream`], [`ThreadedStream`], [`PipeStream`] and
+//! * The building blocks: [`block_on()`], [`FdStream`], [`ThreadedStream`], [`PipeStream`] and
 //!   [`Clock`], for the [`Driver`] shared by all adapters.
 //!
 //! ```no_run

@@ -11,7 +11,7 @@ pub trait Wait: IntoFuture + Sized {
     /// For futures that another thread drives, such as calls of a client whose connection runs in
     /// the [`BackgroundDriver`](crate::BackgroundDriver). Calling it on the thread of that
     /// connection, that is in one of its handlers, would deadlock. For a future that reads and
-    /// writes, [`block_on`](crate::block_on) is faster.
+    /// writes, [`block_on`](crate::block_on()) is faster.
     fn wait(self) -> Self::Output {
         block_on(self.into_future())
     }

@@ -171,7 +171,8 @@ impl<K: Threading> ServerItem<Prompt, K> {
 impl Elicit {
     /// Asks the user to fill in a form with the fields of `T`, a flat struct of strings, numbers,
     /// booleans and plain enums. For any other type,
-    /// [`InputRequiredBuilder::into_result`] makes the request fail.
+    /// [`InputRequiredBuilder::into_result`](crate::InputRequiredBuilder::into_result) makes the
+    /// request fail.
     #[must_use]
     pub fn form<T: schemars::JsonSchema>(message: impl Into<String>) -> InputRequest {
         let schema = of_form::<T>();

@@ -12,7 +12,7 @@ use super::limit_error::LimitError;
 /// Middleware that bounds the requests of each caller over time, with a token bucket. A request
 /// beyond the limit waits if it is told to, or is refused with [`LimitError::RateExceeded`].
 ///
-/// A caller is a [`Principal`](mcp_sansio::Principal), on all connections of the server. On a byte
+/// A caller is a [`Principal`], on all connections of the server. On a byte
 /// stream it is the connection. On HTTP all callers without a principal share one bucket: nothing
 /// that they cannot change tells them apart. Around the calls of a client, each connection has a
 /// bucket.

@@ -116,7 +116,7 @@ pub enum CredentialKey {
     Issuer(String),
 }
 
-/// A credential to store, as text that only [`AuthorizationClient`](super::AuthorizationClient) interprets.
+/// A credential to store, as text that only [`AuthorizationClient`] interprets.
 ///
 /// A reader of the text can act for the user.
 #[derive(Clone, PartialEq, Eq)]
