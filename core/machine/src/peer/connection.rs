@@ -103,6 +103,11 @@ impl Connection {
         self.requests.get(request).map_or(Tag::NONE, |entry| self.tag(&entry.id))
     }
 
+    /// Reports to the observer that a request of the peer gets an empty result.
+    pub(super) fn observe_empty_answer(&mut self, id: &RequestId) {
+        self.observed.answered_empty(id, self.requests.hasher_ref());
+    }
+
     /// Returns the observation of a peer's request.
     pub(super) fn observation_of(&self, request: Key) -> Option<Arc<dyn super::Observation>> {
         let id = &self.requests.get(request)?.id;

@@ -142,8 +142,8 @@ pub(in crate::peer) trait Observing: fmt::Debug + Send + Sync {
     }
 
     /// An empty result for a request of the peer was queued.
-    fn answered_empty(&mut self, tag: Tag) {
-        self.answered(tag, None, KeptResult(None));
+    fn answered_empty(&mut self, id: &RequestId, hasher: &KeyedHash) {
+        let _ = (id, hasher);
     }
 
     /// An error for a request of the peer was queued.
@@ -247,7 +247,8 @@ impl Observer {
         binding: Binding,
     ) -> Box<dyn Observing> {
         let protocol_name = binding.protocol_name();
-        let transport = OperationTransport { protocol_name, ..config.transport.clone() };
+        let known = config.transport.as_deref().cloned().unwrap_or_default();
+        let transport = OperationTransport { protocol_name, ..known };
         (self.observe)(Arc::clone(&self.operations), transport, role)
     }
 }
@@ -385,6 +386,10 @@ impl Observing for State {
         let outcome = if failed { OperationOutcome::ToolFailed } else { OperationOutcome::Done };
         let result = result.filter(|_| observation.wants_result());
         observation.end(&OperationEnd { result, ..self.end_of(outcome) });
+    }
+
+    fn answered_empty(&mut self, id: &RequestId, hasher: &KeyedHash) {
+        self.answered(Tag::from_id(id, hasher), None, KeptResult(None));
     }
 
     fn refused(&mut self, tag: Tag, error: &ErrorObject<'_>) {

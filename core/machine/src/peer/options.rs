@@ -1,6 +1,9 @@
+use alloc::boxed::Box;
+
 use mcp_sansio_sync::Arc;
 
 use crate::Revisions;
+use crate::binding::OperationTransport;
 
 use super::limits::{Limits, Timeouts};
 use super::observed::Observer;
@@ -46,8 +49,9 @@ pub(crate) struct ConnectionConfig {
     pub(crate) middleware: Option<MiddlewareList>,
     /// The observer of all requests and notifications.
     pub(crate) observer: Option<Observer>,
-    /// The other side of a connection, as far as it is known before the first message.
-    pub(crate) transport: crate::binding::OperationTransport,
+    /// The other side of a connection, as far as it is known before the first message. Only an
+    /// observer needs it.
+    pub(crate) transport: Option<Box<OperationTransport>>,
 }
 
 impl<R> ConnectionOptions<R> {
@@ -126,7 +130,7 @@ impl<R> ConnectionOptions<R> {
     #[cfg(feature = "http")]
     pub(crate) fn reaching(mut self, address: &str, port: u16) -> Self {
         if self.config.observer.is_some() {
-            let transport = &mut self.config_mut().transport;
+            let transport = self.config_mut().transport.get_or_insert_default();
             transport.peer_address = Some(address.into());
             transport.peer_port = Some(port);
         }

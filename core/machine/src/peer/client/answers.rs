@@ -22,7 +22,7 @@ impl Client {
             Exchanged::Refused(error) => return self.write_refusal(id, &error),
         };
         let (part, tag) = (Part::Answer(Verdict::Result), self.connection.tag(id));
-        self.connection.observed.answered_empty(tag);
+        self.connection.observe_empty_answer(id);
         self.connection.outbox.push(lane, Channel::UNSOLICITED, part, tag, |out| {
             let written = write_result(out, id, &result);
             debug_assert!(written.is_ok(), "the result is an object");

@@ -312,7 +312,7 @@ impl Client {
                 return Ok(None);
             }
             let (part, tag) = (Part::Answer(Verdict::Result), self.connection.tag(&id));
-            self.connection.observed.answered_empty(tag);
+            self.connection.observe_empty_answer(&id);
             self.connection.outbox.push(Lane::Control, Channel::UNSOLICITED, part, tag, |out| {
                 let written = write_result(out, &id, &RawJson::EMPTY_OBJECT);
                 debug_assert!(written.is_ok(), "an empty object is JSON");

@@ -343,7 +343,7 @@ impl Server {
         if self.connection.has_middleware() {
             return self.answer_passed(Lane::Bulk, method, id, reply);
         }
-        self.connection.observed.answered_empty(self.connection.tag(id));
+        self.connection.observe_empty_answer(id);
         self.write_answer(Lane::Bulk, id, reply, Verdict::Result, |out| {
             write_empty_result(out, id)
         });
@@ -359,7 +359,7 @@ impl Server {
                 return self.write_error_answer(id, &error, reply, Verdict::Failed(error.code));
             }
         };
-        self.connection.observed.answered_empty(self.connection.tag(id));
+        self.connection.observe_empty_answer(id);
         self.write_answer(lane, id, reply, Verdict::Result, |out| {
             let written = write_result(out, id, &result);
             debug_assert!(written.is_ok(), "the result is an object");
@@ -372,7 +372,7 @@ impl Server {
         if self.connection.has_middleware() {
             return self.answer_passed(Lane::Control, Method::Ping, id, reply);
         }
-        self.connection.observed.answered_empty(self.connection.tag(id));
+        self.connection.observe_empty_answer(id);
         self.write_answer(Lane::Control, id, reply, Verdict::Result, |out| {
             write_empty_result(out, id);
         });
