@@ -40,15 +40,12 @@ pub(super) fn request_head(
 /// Returns whether a request is malformed in a way that the library accepts. Software behind or in
 /// front of this server could interpret it differently.
 ///
-/// RFC 9112 section 3.2 and RFC 9110 section 8.6: one `Host`, one `Content-Length`, even if their
-/// values are equal. RFC 9113 section 8.2.1: in HTTP/2 the value of a field neither starts nor ends
-/// with a space or a tab.
+/// RFC 9112 section 3.2: one `Host`, even if the values are equal. RFC 9113 section 8.2.1: in HTTP/2
+/// the value of a field neither starts nor ends with a space or a tab.
 pub(super) fn is_malformed(parts: &http::request::Parts) -> bool {
-    let is_repeated = |name| parts.headers.get_all(name).iter().nth(1).is_some();
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let has_blank = |value: &[u8]| is_blank(value.first()) || is_blank(value.last());
-    is_repeated(header::HOST)
-        || is_repeated(header::CONTENT_LENGTH)
+    parts.headers.get_all(header::HOST).iter().nth(1).is_some()
         || has_binary_fields(parts.version)
             && parts.headers.values().any(|value| has_blank(value.as_bytes()))
 }

@@ -190,7 +190,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
+    /// Returns [`CommandError`] if the request was not sent.
     fn call(
         &mut self,
         method: Method,
@@ -206,7 +206,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
+    /// Returns [`CommandError`] if the request was not sent.
     fn call_typed(
         &mut self,
         method: Method,
@@ -223,7 +223,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
+    /// Returns [`CommandError`] if the request was not sent.
     fn call_other(
         &mut self,
         method: &str,
@@ -252,7 +252,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`](crate::peer::CommandError) if the notification was not
+    /// Returns [`CommandError`] if the notification was not
     /// sent.
     fn notify(
         &mut self,
@@ -270,7 +270,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`](crate::peer::CommandError) if the notification was not sent.
+    /// Returns [`CommandError`] if the notification was not sent.
     fn notify_other(
         &mut self,
         method: &str,
@@ -297,7 +297,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
+    /// Returns [`CommandError`] if the request was not sent.
     fn subscribe(
         &mut self,
         filter: &SubscriptionFilter,
@@ -311,7 +311,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
+    /// Returns [`CommandError`] if the request was not sent.
     fn set_log_level(&mut self, level: LoggingLevel, now: Instant) -> Result<(), CommandError> {
         self.apply(ClientCommand::SetLogLevel(level), now).map(drop)
     }
@@ -320,9 +320,9 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) if it was
+    /// Returns [`CommandError::NotDue`] if it was
     /// already answered or withdrawn, and
-    /// [`CommandError::NotWritable`](crate::peer::CommandError::NotWritable) if the result
+    /// [`CommandError::NotWritable`] if the result
     /// could not be encoded. The latter is the caller's fault, and the input request stays
     /// pending.
     fn answer_input(
@@ -355,7 +355,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) if it was
+    /// Returns [`CommandError::NotDue`] if it was
     /// already answered or withdrawn.
     fn refuse_input(
         &mut self,
@@ -388,7 +388,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) if it was
+    /// Returns [`CommandError::NotDue`] if it was
     /// already answered or cancelled.
     fn reject(
         &mut self,

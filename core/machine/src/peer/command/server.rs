@@ -282,9 +282,9 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) in an
+    /// Returns [`CommandError::NotDue`] in an
     /// ordinary race with a cancellation. Returns
-    /// [`CommandError::NotWritable`](crate::peer::CommandError::NotWritable) if the
+    /// [`CommandError::NotWritable`] if the
     /// result could not be encoded, which is the caller's fault; the client then
     /// received an internal error.
     fn respond(
@@ -298,7 +298,7 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     }
 
     /// Answers a request with the caller's own result type: JSON text, or
-    /// [`AsJson`](crate::jsonrpc::AsJson) around a value that serializes to an object.
+    /// [`AsJson`] around a value that serializes to an object.
     ///
     /// # Errors
     ///
@@ -317,7 +317,7 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) if the
+    /// Returns [`CommandError::NotDue`] if the
     /// request was already answered or cancelled.
     fn reject(
         &mut self,
@@ -344,9 +344,9 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     /// # Errors
     ///
     /// The client receives a response in each case. Returns
-    /// [`CommandError::NotDeclared`](crate::peer::CommandError::NotDeclared) if the
+    /// [`CommandError::NotDeclared`] if the
     /// client does not support the input requests, and
-    /// [`CommandError::InputNotAllowed`](crate::peer::CommandError::InputNotAllowed)
+    /// [`CommandError::InputNotAllowed`]
     /// for a mistake of the caller.
     fn require_input(
         &mut self,
@@ -449,7 +449,7 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
+    /// Returns [`CommandError`] if the request was not sent.
     fn call(
         &mut self,
         method: Method,
@@ -473,7 +473,7 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`](crate::peer::CommandError) if the notification was not
+    /// Returns [`CommandError`] if the notification was not
     /// sent.
     fn notify(
         &mut self,
