@@ -31,7 +31,7 @@ pub trait Around: sealed::Sealed + Sized + 'static {
     type Layer: Clone + Deref<Target: Fn(Self::Request, Next<Self>) -> Self::Task>;
     /// The future of a stored middleware.
     type Task;
-    /// What the innermost step needs to know beside the request.
+    /// What the innermost step needs in addition to the request.
     type Target: Clone;
     /// The future of a step.
     type Running: Future<Output = MiddlewareResult<Self>>;

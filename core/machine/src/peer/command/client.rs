@@ -185,8 +185,8 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
 
     /// Sends a request.
     ///
-    /// `params` is an object: JSON text, or [`AsJson`](crate::jsonrpc::AsJson) around a
-    /// value that serializes to one. It has no `_meta`; its members go into the options.
+    /// `params` is an object: JSON text, or [`AsJson`](crate::jsonrpc::AsJson) around a value that
+    /// serializes to one. It has no `_meta`; its members go into the options.
     ///
     /// # Errors
     ///
@@ -201,8 +201,8 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
         self.call_typed(method, &Verbatim(params), options, now)
     }
 
-    /// Sends a request with one of the protocol's typed parameters, encoded for the
-    /// negotiated revision.
+    /// Sends a request with one of the protocol's typed parameters, encoded for the negotiated
+    /// revision.
     ///
     /// # Errors
     ///
@@ -238,12 +238,12 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     }
 
     /// Cancels a call or ends a subscription. It ends with
-    /// [`Failure::Cancelled`](crate::peer::Failure::Cancelled). Does nothing if it has
-    /// already ended.
+    /// [`Failure::Cancelled`](crate::peer::Failure::Cancelled). Does nothing if it has already
+    /// ended.
     ///
-    /// On a byte stream, and in a legacy session on HTTP, the server receives a
-    /// notification. On HTTP with a modern server, the exchange is closed. If the request
-    /// was never sent, nothing is sent either.
+    /// On a byte stream, and in a legacy session on HTTP, the server receives a notification. On
+    /// HTTP with a modern server, the exchange is closed. If the request was never sent, nothing is
+    /// sent either.
     fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
         let _done = self.apply(ClientCommand::Cancel { call, reason: reason.into() }, now);
     }
@@ -252,8 +252,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`] if the notification was not
-    /// sent.
+    /// Returns [`CommandError`] if the notification was not sent.
     fn notify(
         &mut self,
         method: Method,
@@ -284,15 +283,14 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
 
     /// Subscribes to changes of lists, and of resources by URI.
     ///
-    /// [`Event::Subscribed`](crate::peer::Event::Subscribed) reports the part of the filter
-    /// that the server accepted. The subscription is a call that stays open until
+    /// [`Event::Subscribed`](crate::peer::Event::Subscribed) reports the part of the filter that
+    /// the server accepted. The subscription is a call that stays open until
     /// [`cancel`](Self::cancel) or the server ends it, with
     /// [`Event::Ended`](crate::peer::Event::Ended).
     ///
-    /// If the exchange of a subscription to a modern server on HTTP breaks, the client
-    /// opens another one and reports `Event::Subscribed` again; changes in between are
-    /// lost. After the number of failed attempts that the client's `Backoff` allows, the
-    /// subscription ends with
+    /// If the exchange of a subscription to a modern server on HTTP breaks, the client opens
+    /// another one and reports `Event::Subscribed` again; changes in between are lost. After the
+    /// number of failed attempts that the client's `Backoff` allows, the subscription ends with
     /// [`TransportFailure::StreamLost`](crate::peer::TransportFailure::StreamLost).
     ///
     /// # Errors
@@ -306,8 +304,8 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
         started(self.apply(ClientCommand::Subscribe(filter.into()), now))
     }
 
-    /// Asks for log messages of `level` and above: for the session in the legacy era, with
-    /// each further request in the modern era.
+    /// Asks for log messages of `level` and above: for the session in the legacy era, with each
+    /// further request in the modern era.
     ///
     /// # Errors
     ///
@@ -320,11 +318,9 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`] if it was
-    /// already answered or withdrawn, and
-    /// [`CommandError::NotWritable`] if the result
-    /// could not be encoded. The latter is the caller's fault, and the input request stays
-    /// pending.
+    /// Returns [`CommandError::NotDue`] if it was already answered or withdrawn, and
+    /// [`CommandError::NotWritable`] if the result could not be encoded. The latter is the caller's
+    /// fault, and the input request stays pending.
     fn answer_input(
         &mut self,
         input: InputHandle,
@@ -349,14 +345,13 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
         self.answer_input(input, &Verbatim(result), now)
     }
 
-    /// Refuses an input request. A legacy server receives `error` as the response. A call
-    /// to a modern server cannot continue and ends with
+    /// Refuses an input request. A legacy server receives `error` as the response. A call to a
+    /// modern server cannot continue and ends with
     /// [`Failure::InputRefused`](crate::peer::Failure::InputRefused).
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`] if it was
-    /// already answered or withdrawn.
+    /// Returns [`CommandError::NotDue`] if it was already answered or withdrawn.
     fn refuse_input(
         &mut self,
         input: InputHandle,
@@ -366,8 +361,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
         self.apply(ClientCommand::RefuseInput { input, error }, now).map(drop)
     }
 
-    /// Answers a legacy server's request that is not an input request, such as one about
-    /// tasks.
+    /// Answers a legacy server's request that is not an input request, such as one about tasks.
     ///
     /// # Errors
     ///
@@ -383,13 +377,12 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
         self.apply(ClientCommand::Respond { request, result }, now).map(drop)
     }
 
-    /// Answers a request of a legacy server with an error. Codes that the session's
-    /// revision does not define are replaced with codes that it defines.
+    /// Answers a request of a legacy server with an error. Codes that the session's revision does
+    /// not define are replaced with codes that it defines.
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`] if it was
-    /// already answered or cancelled.
+    /// Returns [`CommandError::NotDue`] if it was already answered or cancelled.
     fn reject(
         &mut self,
         request: RequestHandle,

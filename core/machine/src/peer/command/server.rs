@@ -82,8 +82,7 @@ pub enum ServerCommand<'a> {
         #[serde(borrow)]
         error: ErrorObject<'a>,
     },
-    /// Answers a request with input requests: see
-    /// [`ServerMachine::require_input`].
+    /// Answers a request with input requests: see [`ServerMachine::require_input`].
     RequireInput {
         /// The request as received.
         #[serde(borrow, with = "handle_and_method")]
@@ -92,8 +91,7 @@ pub enum ServerCommand<'a> {
         #[serde(serialize_with = "with_all_members")]
         required: MaybeOwned<'a, InputRequiredResult>,
     },
-    /// Withdraws the input requests of a request: see
-    /// [`ServerMachine::withdraw_input`].
+    /// Withdraws the input requests of a request: see [`ServerMachine::withdraw_input`].
     WithdrawInput(RequestHandle),
     /// Sends progress of a request: see [`ServerMachine::progress`].
     Progress {
@@ -135,8 +133,7 @@ pub enum ServerCommand<'a> {
         #[serde(borrow, default, skip_serializing_if = "Body::is_value")]
         data: Body<'a>,
     },
-    /// Reports a change of a resource: see
-    /// [`ServerMachine::resource_updated`].
+    /// Reports a change of a resource: see [`ServerMachine::resource_updated`].
     ResourceUpdated {
         /// The URI of the resource.
         #[serde(borrow)]
@@ -277,16 +274,14 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
 
     /// Answers a request with a result, encoded for the request's revision.
     ///
-    /// Members that the revision requires in every result (`resultType`, the server's
-    /// identity, caching hints) are added if they are missing.
+    /// Members that the revision requires in every result (`resultType`, the server's identity,
+    /// caching hints) are added if they are missing.
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`] in an
-    /// ordinary race with a cancellation. Returns
-    /// [`CommandError::NotWritable`] if the
-    /// result could not be encoded, which is the caller's fault; the client then
-    /// received an internal error.
+    /// Returns [`CommandError::NotDue`] in an ordinary race with a cancellation. Returns
+    /// [`CommandError::NotWritable`] if the result could not be encoded, which is the caller's
+    /// fault; the client then received an internal error.
     fn respond(
         &mut self,
         request: RequestHandle,
@@ -297,8 +292,8 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
         self.apply(ServerCommand::Respond { request, result }, now).map(drop)
     }
 
-    /// Answers a request with the caller's own result type: JSON text, or
-    /// [`AsJson`] around a value that serializes to an object.
+    /// Answers a request with the caller's own result type: JSON text, or [`AsJson`] around a value
+    /// that serializes to an object.
     ///
     /// # Errors
     ///
@@ -312,13 +307,12 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
         self.respond(request, &Verbatim(result), now)
     }
 
-    /// Answers a request with an error. Codes that the request's revision does not
-    /// define are replaced with codes that it defines.
+    /// Answers a request with an error. Codes that the request's revision does not define are
+    /// replaced with codes that it defines.
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NotDue`] if the
-    /// request was already answered or cancelled.
+    /// Returns [`CommandError::NotDue`] if the request was already answered or cancelled.
     fn reject(
         &mut self,
         request: RequestHandle,
@@ -328,26 +322,22 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
         self.apply(ServerCommand::Reject { request, error }, now).map(drop)
     }
 
-    /// Answers a request with input requests for the user or the host: "input
-    /// required".
+    /// Answers a request with input requests for the user or the host: "input required".
     ///
-    /// In the modern era the client answers them and sends the request again. In a
-    /// legacy session the machine sends the input requests, waits for all responses,
-    /// and delivers the same request to the application again with the responses in
-    /// [`Request::inputs`](crate::peer::Request::inputs). The application handles both
-    /// eras in the same way.
+    /// In the modern era the client answers them and sends the request again. In a legacy session
+    /// the machine sends the input requests, waits for all responses, and delivers the same request
+    /// to the application again with the responses in
+    /// [`Request::inputs`](crate::peer::Request::inputs). The application handles both eras in the
+    /// same way.
     ///
-    /// `request` is stored only in a legacy session. There, a `tasks/result` may also
-    /// require input for its task; the caller then adds the task to the `_meta` of each
-    /// input request.
+    /// `request` is stored only in a legacy session. There, a `tasks/result` may also require input
+    /// for its task; the caller then adds the task to the `_meta` of each input request.
     ///
     /// # Errors
     ///
-    /// The client receives a response in each case. Returns
-    /// [`CommandError::NotDeclared`] if the
-    /// client does not support the input requests, and
-    /// [`CommandError::InputNotAllowed`]
-    /// for a mistake of the caller.
+    /// The client receives a response in each case. Returns [`CommandError::NotDeclared`] if the
+    /// client does not support the input requests, and [`CommandError::InputNotAllowed`] for a
+    /// mistake of the caller.
     fn require_input(
         &mut self,
         request: &Request<'_>,
@@ -358,9 +348,9 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
         self.apply(ServerCommand::RequireInput { request, required }, now).map(drop)
     }
 
-    /// Withdraws the input requests that a request waits for in a legacy session: the
-    /// client is notified, and the request waits for a response from the application
-    /// again. Has no effect on other requests.
+    /// Withdraws the input requests that a request waits for in a legacy session: the client is
+    /// notified, and the request waits for a response from the application again. Has no effect on
+    /// other requests.
     ///
     /// Use it for input that is not needed any more, such as that of a cancelled task.
     fn withdraw_input(&mut self, request: RequestHandle, now: Instant) {
@@ -369,10 +359,10 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
 
     /// Sends progress for a request that asked for it.
     ///
-    /// Silently dropped if the client did not ask for progress, if `progress` does not
-    /// increase, if reports exceed
-    /// [`Limits::progress_per_second_max`](crate::peer::Limits::progress_per_second_max),
-    /// or while the client's queue is full.
+    /// Silently dropped if the client did not ask for progress, if `progress` does not increase, if
+    /// reports exceed
+    /// [`Limits::progress_per_second_max`](crate::peer::Limits::progress_per_second_max), or while
+    /// the client's queue is full.
     fn progress(
         &mut self,
         request: RequestHandle,
@@ -386,14 +376,13 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
         let _done = self.apply(command, now);
     }
 
-    /// Sends progress for a task of 2025-11-25 whose call is already answered. `params`
-    /// are those of `notifications/progress`, with the call's token and the task in
-    /// `_meta`. The notification is sent on the channel of `request`, a request that
-    /// waits for the task, or otherwise on the channel for messages without a request.
+    /// Sends progress for a task of 2025-11-25 whose call is already answered. `params` are those
+    /// of `notifications/progress`, with the call's token and the task in `_meta`. The notification
+    /// is sent on the channel of `request`, a request that waits for the task, or otherwise on the
+    /// channel for messages without a request.
     ///
-    /// Silently dropped if no session has that revision, and while the client's queue
-    /// is full. The caller has the token and must ensure that progress increases and is
-    /// not sent too often.
+    /// Silently dropped if no session has that revision, and while the client's queue is full. The
+    /// caller has the token and must ensure that progress increases and is not sent too often.
     ///
     /// # Errors
     ///
@@ -409,11 +398,10 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
         self.apply(command, now).map(drop)
     }
 
-    /// Sends a log message for `request`, or in every legacy session if `request` is
-    /// `None`. Sent only if the client wants messages of this level: per session in the
-    /// legacy era, per request in the modern era. Silently dropped once the request has
-    /// ended, and while the client's queue is full, so that output for a client that
-    /// does not read stays bounded.
+    /// Sends a log message for `request`, or in every legacy session if `request` is `None`. Sent
+    /// only if the client wants messages of this level: per session in the legacy era, per request
+    /// in the modern era. Silently dropped once the request has ended, and while the client's queue
+    /// is full, so that output for a client that does not read stays bounded.
     ///
     /// # Errors
     ///
@@ -473,8 +461,7 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError`] if the notification was not
-    /// sent.
+    /// Returns [`CommandError`] if the notification was not sent.
     fn notify(
         &mut self,
         method: Method,
