@@ -17,11 +17,11 @@ pub use mcp_sansio::PanicGuard;
 pub use mcp_sansio::stream::Endpoint;
 
 #[cfg(feature = "client")]
-pub use super::client_endpoint::ClientEndpoint;
+pub use super::client::endpoint::ClientEndpoint;
+#[cfg(all(feature = "client", feature = "http"))]
+pub use super::client::http::{HttpClientEndpoint, HttpEndpoint};
 #[cfg(feature = "http")]
 pub use super::http_call::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
-#[cfg(all(feature = "client", feature = "http"))]
-pub use super::http_client::{HttpClientEndpoint, HttpEndpoint};
 #[cfg(feature = "http")]
 pub use super::http_server::{HttpServer, HttpServerError};
 pub use super::into_endpoint::IntoEndpoint;

@@ -166,39 +166,21 @@ mod call_parts;
 mod catalog_edit;
 #[cfg(feature = "client")]
 mod client;
-#[cfg(feature = "client")]
-mod client_endpoint;
-#[cfg(feature = "client")]
-mod client_subscriptions;
-#[cfg(feature = "client")]
-mod client_tasks;
 mod command;
 mod completions;
 mod connection_options;
 mod connections;
 mod context;
-#[cfg(feature = "client")]
-mod decoding;
 mod dispatch;
 mod elicitation_ids;
 pub mod endpoint;
 mod executor;
 pub mod extension;
 mod fallible;
-#[cfg(feature = "client")]
-mod followed_task;
 mod function;
 pub mod handler;
-#[cfg(feature = "client")]
-mod host;
-#[cfg(feature = "client")]
-mod host_answers;
-#[cfg(feature = "client")]
-mod host_request;
 #[cfg(feature = "http")]
 mod http_call;
-#[cfg(all(feature = "client", feature = "http"))]
-mod http_client;
 #[cfg(feature = "http")]
 mod http_server;
 #[cfg(feature = "http")]
@@ -212,13 +194,7 @@ pub mod middleware;
 #[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
 mod no_authorization;
 mod observed_handler;
-#[cfg(feature = "client")]
-mod opened_future;
-#[cfg(feature = "client")]
-mod opening;
 mod panics;
-#[cfg(feature = "client")]
-mod pending;
 #[cfg(feature = "http")]
 mod proof_replies;
 #[cfg(feature = "protection")]
@@ -228,8 +204,6 @@ mod received_requests;
 #[cfg(feature = "recording")]
 mod recorder;
 mod reply;
-#[cfg(feature = "client")]
-mod response_cache;
 #[cfg(feature = "schemars")]
 mod schema;
 #[cfg(feature = "seal")]
@@ -242,20 +216,14 @@ mod server_card;
 mod server_endpoint;
 mod server_handle;
 mod server_item;
-#[cfg(feature = "client")]
-mod servers;
 #[cfg(feature = "http")]
 mod shards;
 mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;
 mod state;
-#[cfg(feature = "client")]
-mod suspension;
 mod task;
 mod threading;
-#[cfg(feature = "client")]
-mod timers;
 #[cfg(feature = "protection")]
 mod token_handler;
 
@@ -265,20 +233,14 @@ pub use authorization::{Authorization, CredentialLock, CredentialStore, MemorySt
 pub use blocking::blocking;
 pub use catalog_edit::CatalogEdit;
 #[cfg(feature = "client")]
-pub use client::{Client, ClientError, Session};
-#[cfg(feature = "client")]
-pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
+pub use client::{
+    CallFuture, Client, ClientCall, ClientError, ClientTask, ClosedFuture, ConnectionError, Host,
+    HostRequest, MergedItem, MergedList, OpenedFuture, ServerConnection, ServerState, Servers,
+    ServersError, Session, Subscription, TaskCall, TaskFuture,
+};
 pub use connections::Connections;
 pub use context::{Call, Context, NoArguments, ReadResource};
 pub use fallible::{IntoHandlerError, fallible};
-#[cfg(feature = "client")]
-pub use host::Host;
-#[cfg(feature = "client")]
-pub use host_request::HostRequest;
-#[cfg(feature = "client")]
-pub use opened_future::{ClosedFuture, OpenedFuture};
-#[cfg(feature = "client")]
-pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
 pub use protection::TokenRequirement;
 pub use reply::{HandlerError, Structured};
@@ -288,10 +250,6 @@ pub use server::Server;
 pub use server_card::{InvalidServerCard, RemoteEndpoint, ServerCard};
 pub use server_handle::ServerHandle;
 pub use server_item::ServerItem;
-#[cfg(feature = "client")]
-pub use servers::{
-    ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,
-};
 pub use state::State;
 pub use task::{TaskEvent, TaskSettings};
 pub use threading::{Local, ThreadSafe};

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use mcp_sansio::recording::Tape;
 
 #[cfg(feature = "client")]
-use super::host::Host;
+use super::client::host::Host;
 use super::server::Server;
 use super::threading::Threading;
 

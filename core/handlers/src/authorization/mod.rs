@@ -18,7 +18,7 @@ use mcp_sansio_oauth::client::{
     SigningRequest,
 };
 
-use super::host::Host;
+use super::client::host::Host;
 use super::threading::{Local, ThreadSafe, Threading};
 
 use function::ActionFunction;

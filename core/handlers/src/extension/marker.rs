@@ -4,9 +4,7 @@ use mcp_sansio::jsonrpc::{ErrorObject, Json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::context::{Call, FromRequest, RequestParts, invalid_params};
-#[cfg(feature = "client")]
-use crate::host_request::HostRequest;
+use crate::context::{Call, FromRequest, RequestParts};
 use crate::reply::{ForRequest, HandlerError, IntoOutcome, Outcome, ResultBody};
 
 /// Marks handlers of an extension's requests at a server, with parameters `P` and result `R`.
@@ -22,14 +20,6 @@ pub struct ForHostExtension<P, R>(PhantomData<fn(P) -> R>);
 impl<P: DeserializeOwned, R> FromRequest<ForExtension<P, R>> for Call<P> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         <Self as FromRequest<ForRequest>>::from_request(received)
-    }
-}
-
-#[cfg(feature = "client")]
-impl<P: DeserializeOwned, R> FromRequest<ForHostExtension<P, R>> for HostRequest<P> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        let params = received.params.decode().map_err(|error| invalid_params(&error))?;
-        Ok(Self { params, revision: received.revision })
     }
 }
 

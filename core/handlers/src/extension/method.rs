@@ -10,7 +10,7 @@ use mcp_sansio::{Revision, Revisions};
 ///
 /// The parameters of a modern request have a member `_meta`, which their type has to ignore.
 pub struct ExtensionMethod<P, R> {
-    pub(super) row: MethodRow,
+    pub(crate) row: MethodRow,
     types: PhantomData<fn(P) -> R>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct MethodRow {
 }
 
 impl MethodRow {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         extension: &'static str,
         name: &'static str,
         sender: Side,

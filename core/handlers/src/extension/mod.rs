@@ -39,18 +39,14 @@
 //! declared with [`Context::extension`](crate::Context::extension), an application what the server
 //! declared with [`Session::extension`](crate::Session::extension).
 
-#[cfg(feature = "client")]
-mod host;
-mod marker;
-mod method;
-mod notification;
-mod registration;
-mod server;
+pub(super) mod marker;
+pub(super) mod method;
+pub(super) mod notification;
+pub(super) mod registration;
+pub(super) mod server;
 
 #[cfg(feature = "client")]
-pub use host::HostExtension;
-#[cfg(feature = "client")]
-pub(super) use host::HostExtensions;
+pub use super::client::extension::HostExtension;
 pub use marker::{ForExtension, ForHostExtension};
 pub use method::{ExtensionGateError, ExtensionMethod};
 pub use notification::ExtensionNotification;

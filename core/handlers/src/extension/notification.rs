@@ -3,9 +3,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 
-use mcp_sansio::jsonrpc::{AsJson, Json, RawJson, to_shared_json};
-#[cfg(feature = "client")]
-use mcp_sansio::peer::ClientMachine;
+use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{MethodName, Notification};
 use mcp_sansio::protocol::{ExtensionError, Side};
 use mcp_sansio::{Revision, Revisions};
@@ -14,10 +12,6 @@ use serde::de::DeserializeOwned;
 
 use super::method::{ExtensionGateError, MethodRow};
 use super::registration::RegisteredExtension;
-#[cfg(feature = "client")]
-use crate::client::{Client, ClientError, Command as ClientCommand};
-#[cfg(feature = "client")]
-use crate::client_endpoint::ClientEndpoint;
 use crate::command::Command;
 use crate::context::Context;
 use crate::server_binding::ServerBinding;
@@ -29,7 +23,7 @@ use crate::threading::Threading;
 /// Clients send it until 2025-11-25: later servers ignore notifications over HTTP. Servers send it
 /// since 2025-06-18, if [`sent_by`](Self::sent_by) says so.
 pub struct ExtensionNotification<P> {
-    pub(super) row: MethodRow,
+    pub(crate) row: MethodRow,
     types: PhantomData<fn(P)>,
 }
 
@@ -82,14 +76,14 @@ impl<P> fmt::Debug for ExtensionNotification<P> {
 
 /// A function that receives a notification.
 #[derive(Clone)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     row: MethodRow,
     receive: Arc<dyn Fn(&RawJson<'_>) + Send + Sync>,
 }
 
 impl Receiver {
     /// Adds the receiver of a notification that `sender` sends.
-    pub(super) fn register<P: DeserializeOwned>(
+    pub(crate) fn register<P: DeserializeOwned>(
         all: &mut Receivers,
         registration: &mut RegisteredExtension,
         (notification, sender): (&ExtensionNotification<P>, Side),
@@ -108,7 +102,7 @@ impl Receiver {
     }
 
     /// Calls the receiver of a notification, if there is one.
-    fn call(
+    pub(crate) fn call(
         all: &[Self],
         sender: Side,
         notification: &Notification<'_>,
@@ -157,33 +151,6 @@ impl Context {
     }
 }
 
-#[cfg(feature = "client")]
-impl Client {
-    /// Sends a notification of an extension to the server; `params` must serialize to an object.
-    ///
-    /// # Errors
-    ///
-    /// [`ClientError::Extension`]: the server did not declare the extension, this client did not
-    /// register it, or the notification does not exist at the revision of the connection.
-    /// [`ClientError::NotSent`]: the parameters cannot be serialized. [`ClientError::TooManyCommands`]
-    /// and [`ClientError::Closed`].
-    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
-    pub fn notify_extension<P: Serialize>(
-        &self,
-        notification: &ExtensionNotification<P>,
-        params: &P,
-    ) -> Result<(), ClientError> {
-        self.check_extension(&notification.row)?;
-        let params = to_shared_json(&AsJson(params))?;
-        let method = MethodName::Other(notification.row.name.into());
-        let sent = self.command(ClientCommand::Notify { method, params });
-        sent.map_err(|error| match (error, self.close_reason()) {
-            (crate::SendError::Closed, Some(reason)) => ClientError::Closed(reason),
-            _ => ClientError::TooManyCommands,
-        })
-    }
-}
-
 #[allow(private_bounds, reason = "implemented only by the machines of this crate")]
 impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     /// Passes a notification of an extension to its receiver.
@@ -195,16 +162,5 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     }
 }
 
-#[cfg(feature = "client")]
-impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
-    /// Passes a notification of an extension to its receiver, if the server declared the extension.
-    pub(crate) fn receive_notification(&self, notification: &Notification<'_>) {
-        let Some(all) = &self.handlers.extensions else { return };
-        let session = self.shared.opening.session();
-        let is_declared = |id: &str| session.as_ref().is_some_and(|it| it.extension(id).is_some());
-        Receiver::call(&all.receivers, Side::Server, notification, is_declared, self.tasks.guard);
-    }
-}
-
 /// The receivers of a side.
-pub(super) type Receivers = Vec<Receiver>;
+pub(crate) type Receivers = Vec<Receiver>;

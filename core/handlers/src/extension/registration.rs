@@ -20,12 +20,12 @@ pub struct RegisteredExtension {
     id: String,
     settings: Json,
     requirements: Vec<ExtensionRequirement>,
-    pub(super) methods: Vec<MethodRow>,
+    pub(crate) methods: Vec<MethodRow>,
 }
 
 impl RegisteredExtension {
     // MCP 2026-07-28 basic/versioning#extension-negotiation [EXT-001]
-    pub(super) fn new(id: String) -> Result<Self, ExtensionError> {
+    pub(crate) fn new(id: String) -> Result<Self, ExtensionError> {
         if let Err(reason) = check_extension_id(&id) {
             return Err(ExtensionError::InvalidId { id, reason });
         }
@@ -56,7 +56,7 @@ impl RegisteredExtension {
         self.methods.iter().map(|row| row.name)
     }
 
-    pub(super) fn set_settings<S: Serialize + ?Sized>(
+    pub(crate) fn set_settings<S: Serialize + ?Sized>(
         &mut self,
         settings: &S,
     ) -> Result<(), ExtensionError> {
@@ -67,17 +67,17 @@ impl RegisteredExtension {
         Ok(())
     }
 
-    pub(super) fn require(&mut self, capability: Capability) {
+    pub(crate) fn require(&mut self, capability: Capability) {
         self.requirements.push(ExtensionRequirement::Capability(capability));
     }
 
-    pub(super) fn require_extension(&mut self, id: String) {
+    pub(crate) fn require_extension(&mut self, id: String) {
         self.requirements.push(ExtensionRequirement::Extension(id));
     }
 
     /// Adds a method that `sender` sends and this side handles.
     // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-026]
-    pub(super) fn add_method(
+    pub(crate) fn add_method(
         &mut self,
         row: MethodRow,
         sender: Side,
@@ -96,7 +96,7 @@ impl RegisteredExtension {
 
     /// Checks that this extension fits to the ones that are registered, and declares it.
     // MCP 2026-07-28 extensions:SEP-3371-summary#1-registration [EXT-020] [EXT-021]
-    pub(super) fn declare(
+    pub(crate) fn declare(
         &self,
         registered: &[Self],
         is_taken: impl Fn(&str) -> bool,
@@ -120,7 +120,7 @@ impl RegisteredExtension {
 /// extensions.
 // MCP 2026-07-28 extensions:SEP-3371-summary#1-registration [EXT-022] [EXT-023] [EXT-024]: checked
 // when everything is registered, and before a message is handled.
-pub(super) fn unmet(
+pub(crate) fn unmet(
     registered: &[RegisteredExtension],
     capabilities: Capabilities,
     declared: Option<&CapabilitySettings>,

@@ -34,7 +34,7 @@ impl AccessLog {
         Self { write: Arc::new(write) }
     }
 
-    pub(super) async fn around<A: Around>(
+    pub(crate) async fn around<A: Around>(
         &self,
         request: A::Request,
         next: Next<A>,

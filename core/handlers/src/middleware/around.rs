@@ -99,17 +99,17 @@ pub type MiddlewareResult<A = ThreadSafe> = Result<<A as Around>::Body, <A as Ar
 
 /// The next step of a request: the next middleware, or what all of it is around.
 pub struct Next<A: Around = ThreadSafe> {
-    pub(super) target: A::Target,
-    pub(super) index: usize,
+    pub(crate) target: A::Target,
+    pub(crate) index: usize,
 }
 
 impl<A: Around> Next<A> {
-    pub(super) const fn new(target: A::Target) -> Self {
+    pub(crate) const fn new(target: A::Target) -> Self {
         Self { target, index: 0 }
     }
 
     /// Returns the step after the middleware that this one calls.
-    pub(super) fn after(&self) -> Self {
+    pub(crate) fn after(&self) -> Self {
         Self { target: self.target.clone(), index: self.index + 1 }
     }
 
@@ -220,7 +220,7 @@ macro_rules! layer {
         }
     )+ };
 }
-pub(super) use layer;
+pub(crate) use layer;
 
 layer!(ThreadSafe: super::AccessLog, super::RateLimit);
 layer!(Local: super::AccessLog, super::RateLimit);
@@ -293,17 +293,17 @@ pub struct Layers<A: Around> {
 }
 
 impl<A: Around> Layers<A> {
-    pub(super) fn get(&self, index: usize) -> Option<&A::Layer> {
+    pub(crate) fn get(&self, index: usize) -> Option<&A::Layer> {
         self.list.get(index)
     }
 
     /// Adds the innermost.
-    pub(super) fn push(&mut self, layer: A::Layer) {
+    pub(crate) fn push(&mut self, layer: A::Layer) {
         self.list.push(layer);
     }
 
     /// Returns the number of a new connection.
-    pub(super) fn connect(&self) -> usize {
+    pub(crate) fn connect(&self) -> usize {
         self.connections.fetch_add(1, Ordering::Relaxed)
     }
 }
@@ -326,13 +326,10 @@ impl<A: Around> fmt::Debug for Layers<A> {
     }
 }
 
-mod sealed {
+pub(crate) mod sealed {
     /// Only this crate implements [`Around`](super::Around).
     #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
     pub trait Sealed {}
 
     impl<K: crate::threading::Threading> Sealed for K {}
-
-    #[cfg(feature = "client")]
-    impl Sealed for crate::middleware::Calls {}
 }

@@ -94,17 +94,13 @@
 //! This crate has no clock: [`ServerRequest::now`] is the time at which the adapter last polled the
 //! handler or passed an input. So it does not advance while a plain function computes.
 
-mod access_log;
-mod around;
-#[cfg(feature = "client")]
-mod calls;
-#[cfg(feature = "client")]
-mod client_request;
+pub(super) mod access_log;
+pub(super) mod around;
 mod endpoint_clock;
 mod handlers;
-mod limit_error;
+pub(super) mod limit_error;
 mod notification;
-mod rate_limit;
+pub(super) mod rate_limit;
 mod server_request;
 
 pub use access_log::{AccessLog, AccessOutcome, AccessRecord};
@@ -112,15 +108,13 @@ pub use around::{
     Around, AroundSend, FunctionMarker, LayerMarker, Middleware, MiddlewareResult, Next, When,
     WhenMarker, when,
 };
-#[cfg(feature = "client")]
-pub use calls::Calls;
-#[cfg(feature = "client")]
-pub use client_request::ClientRequest;
 pub use endpoint_clock::Sleep;
 pub use limit_error::LimitError;
 pub use rate_limit::RateLimit;
 pub use server_request::ServerRequest;
 
+#[cfg(feature = "client")]
+pub use super::client::middleware::{Calls, ClientRequest};
 pub use super::reply::ResultBody;
 pub use mcp_sansio::peer::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
@@ -128,8 +122,6 @@ pub use mcp_sansio::peer::{
 };
 
 pub(super) use around::Layers;
-#[cfg(feature = "client")]
-pub(super) use calls::{ConnectionLayers, LayeredCall};
 pub(super) use endpoint_clock::EndpointClock;
 pub(super) use handlers::ServerLayers;
 pub(super) use notification::NotificationFunction;

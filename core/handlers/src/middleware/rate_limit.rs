@@ -67,7 +67,7 @@ impl RateLimit {
         self
     }
 
-    pub(super) async fn around<A: Around>(
+    pub(crate) async fn around<A: Around>(
         &self,
         request: A::Request,
         next: Next<A>,

@@ -1,66 +1,64 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem;
 use core::task::Context;
+use core::time::Duration;
 
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    self, Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended,
-    Event, Failure, HeaderFields, MethodName, StreamMachine, Subject,
+    Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended, Event,
+    Failure, HeaderFields, MethodName, StreamMachine, Subject,
 };
-use mcp_sansio::protocol::Method;
+use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::stream::Endpoint;
-use mcp_sansio::{Instant, Job};
+use mcp_sansio::{Instant, Job, peer};
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
-use mcp_sansio_sync::atomic::AtomicBool;
+use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
-#[cfg(feature = "http")]
-use super::AuthorizationState;
-use super::client::{Client, ClientError, Command, ConnectionState, Session};
-use super::executor::Executor;
-use super::host::{Host, HostHandlers};
-use super::host_answers::Asked;
-use super::machines::StreamClient;
-use super::mailbox::Mailbox;
+use super::host::{Asked, Cache, CacheFactory, CacheMode, Host, HostHandlers};
 use super::middleware::ConnectionLayers;
 use super::opening::Opening;
-use super::panics::PanicGuard;
-use super::pending::{CallPool, Pending};
-use super::reply::Outcome;
-use super::response_cache::{Cache, CacheFactory, CacheMode};
-use super::shares::MailboxLimits;
-use super::suspension::Suspension;
-use super::threading::{ThreadSafe, Threading};
-use super::timers::Timers;
+use super::pending::{CallPool, Pending, Subscription};
+use super::{Client, ClientError, Command, ConnectionState, Session};
+#[cfg(feature = "http")]
+use crate::AuthorizationState;
+use crate::executor::Executor;
+use crate::machines::StreamClient;
+use crate::mailbox::Mailbox;
+use crate::panics::PanicGuard;
+use crate::reply::Outcome;
+use crate::shares::MailboxLimits;
+use crate::threading::{ThreadSafe, Threading};
 
 /// The client's side of one connection with its host. An adapter drives it, over a byte stream as
 /// an [`Endpoint`]. `M` is the machine of the transport.
 #[derive(Debug)]
 pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamClient> {
-    pub(super) machine: M,
-    pub(super) handlers: HostHandlers<K>,
-    pub(super) shared: Arc<ConnectionState>,
+    pub(crate) machine: M,
+    pub(crate) handlers: HostHandlers<K>,
+    pub(crate) shared: Arc<ConnectionState>,
     /// Calls by the slot of their handle.
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
     /// Input requests that the host's handlers work on.
-    pub(super) inputs: Slab<Asked>,
-    pub(super) tasks: Executor<K::Task, Command, Key>,
+    pub(crate) inputs: Slab<Asked>,
+    pub(crate) tasks: Executor<K::Task, Command, Key>,
     /// Where blocking handlers run.
-    pub(super) default_spawner: Option<fn(Job)>,
-    pub(super) timers: Timers,
+    pub(crate) default_spawner: Option<fn(Job)>,
+    pub(crate) timers: Timers,
     cache: Option<Box<dyn Cache>>,
     /// Commands that wait while the connection is suspended; `None` if it never is.
-    pub(super) suspension: Option<Box<Suspension>>,
-    pub(super) commands_max: usize,
+    pub(crate) suspension: Option<Box<Suspension>>,
+    pub(crate) commands_max: usize,
     /// The authorization layer between the machine and the network, on HTTP.
     #[cfg(feature = "http")]
-    pub(super) authorization: AuthorizationState<K>,
+    pub(crate) authorization: AuthorizationState<K>,
 }
 
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
-    pub(super) fn new(host: &Host<K>, machine: M, is_http: bool) -> (Client, Self) {
+    pub(crate) fn new(host: &Host<K>, machine: M, is_http: bool) -> (Client, Self) {
         let mailbox = Arc::new(Mailbox::new(MailboxLimits::new(host.options.limits_ref())));
         let shared = Arc::new(ConnectionState {
             mailbox: Arc::clone(&mailbox),
@@ -101,7 +99,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     /// Checks the tables: see [`Endpoint::assert_consistent`].
-    pub(super) fn assert_tables_consistent(&self) {
+    pub(crate) fn assert_tables_consistent(&self) {
         self.machine.assert_consistent();
         for (handle, pending) in self.calls.iter().flatten() {
             assert!(self.machine.has_call(*handle), "a call that has ended: {pending:?}");
@@ -121,7 +119,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let _shown = self.shared.observers.show(event, self.tasks.guard);
     }
 
-    pub(super) fn dispatch(&mut self, event: Event<'_>, now: Instant) {
+    pub(crate) fn dispatch(&mut self, event: Event<'_>, now: Instant) {
         self.show(&event);
         if let Some(cache) = self.cache() {
             cache.handle_event(&event, now);
@@ -171,7 +169,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         }
     }
 
-    pub(super) fn dispatch_queued(&mut self, now: Instant) {
+    pub(crate) fn dispatch_queued(&mut self, now: Instant) {
         while let Some(event) = self.machine.poll_event() {
             self.dispatch(event, now);
         }
@@ -243,7 +241,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         (*known == handle).then(|| Arc::clone(pending))
     }
 
-    pub(super) fn started(
+    pub(crate) fn started(
         &mut self,
         applied: Result<Applied, CommandError>,
         pending: Arc<Pending>,
@@ -353,14 +351,14 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     // ------------------------------------------------------------------ driven by the adapter
 
     /// Runs the host's functions in `guard` from now on.
-    pub(super) fn set_guard(&mut self, guard: PanicGuard) {
+    pub(crate) fn set_guard(&mut self, guard: PanicGuard) {
         self.tasks.guard = guard;
         self.shared.guard.lock(|shared| *shared = guard);
         self.machine.catch_panics(guard);
     }
 
     /// Fires the timers that are due at `now`.
-    pub(super) fn expire(&mut self, now: Instant) {
+    pub(crate) fn expire(&mut self, now: Instant) {
         self.advance_layers(now);
         self.machine.handle_timeout(now);
         self.timers.wake(now);
@@ -368,7 +366,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     /// Takes the application's commands and polls the host's handlers.
-    pub(super) fn poll_running(&mut self, cx: &mut Context<'_>, now: Instant) {
+    pub(crate) fn poll_running(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.advance_layers(now);
         self.take_commands(now);
         for _ in 0..self.tasks.ready() {
@@ -382,7 +380,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     // ------------------------------------------------------------------ commands
 
-    pub(super) fn execute(&mut self, command: Command, now: Instant) {
+    pub(crate) fn execute(&mut self, command: Command, now: Instant) {
         match command {
             Command::Call { pending, method } => self.call(pending, method, now),
             Command::Subscribe { pending, .. } if !pending.accept() => {
@@ -527,5 +525,214 @@ impl<K: Threading> Endpoint for ClientEndpoint<K> {
 
     fn assert_consistent(&self) {
         self.assert_tables_consistent();
+    }
+}
+
+// ------------------------------------------------------------------ subscriptions
+
+impl Client {
+    /// Subscribes to changes. Dropping the subscription ends it.
+    #[must_use]
+    pub fn subscribe(&self, filter: SubscriptionFilter) -> Subscription {
+        Subscription::new(self.clone(), filter)
+    }
+
+    /// Like [`subscribe`](Self::subscribe), with header fields in the HTTP requests that open the
+    /// subscription: the name of a tenant, a token of the user for whom it is made. The stream that
+    /// all subscriptions of a legacy session share does not have them. Otherwise they are as for
+    /// [calls](crate::ClientCall::header): on a byte stream the subscription fails.
+    ///
+    /// ```
+    /// use mcp_sansio::http::{HeaderFields, InvalidHeader};
+    /// use mcp_sansio::protocol::SubscriptionFilter;
+    /// use mcp_sansio_handlers::{Client, Subscription};
+    ///
+    /// fn listen(client: &Client, tenant: &str) -> Result<Subscription, InvalidHeader> {
+    ///     let fields = HeaderFields::new().field("X-Tenant", tenant)?;
+    ///     let filter = SubscriptionFilter::new().tools_list_changed(true);
+    ///     Ok(client.subscribe_with_headers(filter, fields))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn subscribe_with_headers(
+        &self,
+        filter: SubscriptionFilter,
+        fields: HeaderFields,
+    ) -> Subscription {
+        Subscription::with_fields(self.clone(), filter, fields)
+    }
+}
+
+impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
+    pub(crate) fn subscribe(
+        &mut self,
+        pending: &Pending,
+        filter: &SubscriptionFilter,
+        now: Instant,
+    ) -> Result<Applied, CommandError> {
+        let fields = &pending.fields();
+        let filter = filter.into();
+        let command = if fields.is_empty() {
+            ClientCommand::Subscribe(filter)
+        } else {
+            ClientCommand::SubscribeWithFields { filter, fields }
+        };
+        self.machine.apply(command, now)
+    }
+
+    /// Renews a subscription that its server has ended gracefully. Servers do so when the token of
+    /// the subscription expires; the new request carries a new token.
+    // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
+    pub(crate) fn subscribe_again(&mut self, pending: &Arc<Pending>, now: Instant) -> bool {
+        let Some(filter) = pending.renewal(now) else { return false };
+        let subscribed = self.subscribe(pending, &filter, now);
+        let is_made = subscribed.is_ok();
+        if is_made {
+            self.started(subscribed, Arc::clone(pending));
+        }
+        is_made
+    }
+}
+
+// ------------------------------------------------------------------ servers that are restarted
+
+/// The commands of the application while a connection waits for a new process of its server.
+#[derive(Debug)]
+pub(crate) struct Suspension {
+    pub(crate) is_on: bool,
+    waiting: Vec<Command>,
+    waiting_max: usize,
+}
+
+impl Suspension {
+    /// Keeps a command that needs an open connection; returns any other one.
+    pub(crate) fn keep(&mut self, command: Command) -> Option<Command> {
+        match &command {
+            Command::Call { pending, .. } | Command::Subscribe { pending, .. }
+                if self.waiting.len() >= self.waiting_max =>
+            {
+                pending.end(Err(ClientError::TooManyCommands));
+                None
+            }
+            Command::Call { .. } | Command::Subscribe { .. } => {
+                self.waiting.push(command);
+                None
+            }
+            // Roots and a level are those of the application, and may be set again: the last counts.
+            Command::Notify { .. } | Command::SetLogLevel(_)
+                if self.waiting.len() < self.waiting_max =>
+            {
+                self.waiting.push(command);
+                None
+            }
+            _ => Some(command),
+        }
+    }
+
+    /// Ends the suspension; returns the waiting commands.
+    pub(crate) fn end(&mut self) -> Vec<Command> {
+        self.is_on = false;
+        mem::take(&mut self.waiting)
+    }
+}
+
+impl<K: Threading> ClientEndpoint<K> {
+    /// Lets the connection outlive the process of its server: when the stream of an open connection
+    /// ends, [`Endpoint::restart`](mcp_sansio::stream::Endpoint::restart) returns `true`. Start a new
+    /// process and call [`resume`](Self::resume), or give up with
+    /// [`handle_eof`](mcp_sansio::stream::Endpoint::handle_eof). Meanwhile keep calling
+    /// [`poll_handlers`](mcp_sansio::stream::Endpoint::poll_handlers), so that the application can
+    /// close the connection.
+    ///
+    /// Calls in flight end with [`Failure::ConnectionLost`](mcp_sansio::peer::Failure), and
+    /// subscriptions stay open. Later calls wait until the connection is open again, and their
+    /// timeouts begin then.
+    #[must_use]
+    pub fn respawning(mut self) -> Self {
+        let waiting_max = self.commands_max;
+        self.suspension =
+            Some(Box::new(Suspension { is_on: false, waiting: Vec::new(), waiting_max }));
+        self
+    }
+
+    /// Opens the connection on the stream of a new process: see [`respawning`](Self::respawning). Has
+    /// no effect on a connection that does not wait for one.
+    pub fn resume(&mut self, now: Instant) {
+        self.machine.resume(now);
+        self.dispatch_queued(now);
+    }
+
+    pub(crate) fn suspend(&mut self, now: Instant) -> bool {
+        if self.suspension.is_none() || !self.machine.suspend() {
+            return false;
+        }
+        if let Some(suspension) = &mut self.suspension {
+            suspension.is_on = true;
+            self.shared.is_suspended.store(true, Ordering::Relaxed);
+        }
+        self.dispatch_queued(now);
+        true
+    }
+}
+
+impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
+    /// Ends the suspension, if there is one; returns the waiting commands.
+    pub(crate) fn end_suspension(&mut self) -> Vec<Command> {
+        let Some(suspension) = &mut self.suspension else { return Vec::new() };
+        self.shared.is_suspended.store(false, Ordering::Relaxed);
+        suspension.end()
+    }
+
+    pub(crate) fn take_commands(&mut self, now: Instant) {
+        // Takes only the commands queued at the start: a caller that keeps sending must not block
+        // the driver.
+        for _ in 0..self.shared.mailbox.len() {
+            let Some(command) = self.shared.mailbox.take_command() else { return };
+            match &mut self.suspension {
+                Some(suspension) if suspension.is_on => {
+                    if let Some(command) = suspension.keep(command) {
+                        self.execute(command, now);
+                    }
+                }
+                _ => self.execute(command, now),
+            }
+        }
+    }
+}
+
+// ------------------------------------------------------------------ timers of callers
+
+/// All sleeping callers. Bounded only by the application.
+#[derive(Debug, Default)]
+pub(crate) struct Timers(Vec<(Instant, Arc<Pending>)>);
+
+impl Timers {
+    pub(crate) fn add(&mut self, pending: Arc<Pending>, pause: Duration, now: Instant) {
+        self.0.push((now + pause, pending));
+    }
+
+    /// Returns when the next caller wakes.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.0.iter().map(|(at, _)| *at).min()
+    }
+
+    pub(crate) fn wake(&mut self, now: Instant) {
+        self.0.retain(|(at, pending)| {
+            if *at <= now {
+                pending.end(Ok(RawJson::EMPTY_OBJECT));
+            }
+            *at > now
+        });
+    }
+
+    pub(crate) fn forget(&mut self, pending: &Arc<Pending>) {
+        self.0.retain(|(_, other)| !Arc::ptr_eq(other, pending));
+    }
+
+    /// Ends all sleeps when the connection closes.
+    pub(crate) fn end(&mut self, error: impl Fn() -> ClientError) {
+        for (_, pending) in self.0.drain(..) {
+            pending.end(Err(error()));
+        }
     }
 }

@@ -1,32 +1,41 @@
-use alloc::string::String;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt;
 
 #[cfg(feature = "http")]
 use mcp_sansio::http;
-use mcp_sansio::peer::{CacheOptions, ClientOptions, Event};
-use mcp_sansio::protocol::{
-    CapabilitySettings, ClientCapabilities, ElicitationCapability, Implementation, Method,
-    RootsCapability, SamplingCapability,
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
+use mcp_sansio::peer::{
+    CacheOptions, CallHandle, ClientMachine, ClientOptions, CommandError, Event, InputHandle,
+    InputRequested, ResponseCache,
 };
-use mcp_sansio::{Era, Instant};
+use mcp_sansio::protocol::{
+    CapabilitySettings, ClientCapabilities, CreateMessageParams, ElicitParams,
+    ElicitationCapability, Implementation, Method, RootsCapability, SamplingCapability,
+};
+use mcp_sansio::{Era, Instant, Revision};
+use mcp_sansio_collections::Key;
+use serde::de::DeserializeOwned;
 
+use super::Client;
+use super::endpoint::ClientEndpoint;
+#[cfg(feature = "http")]
+use super::http::HttpClientEndpoint;
+use super::middleware::Calls;
+use super::pending::Pending;
 #[cfg(feature = "auth")]
-use super::AuthorizationState;
-use super::client::Client;
-use super::client_endpoint::ClientEndpoint;
-use super::connection_options::connection_options;
-use super::function::Handler;
+use crate::AuthorizationState;
+use crate::connection_options::connection_options;
+use crate::context::{FromRequest, RequestParts, invalid_params};
+use crate::function::Handler;
 #[cfg(feature = "http")]
-use super::http_client::HttpClientEndpoint;
-#[cfg(feature = "http")]
-use super::machines::HttpClient;
-use super::machines::StreamClient;
-use super::middleware::{Calls, Layers};
-use super::reply::{ForElicitation, ForRoots, ForSampling};
-use super::response_cache::CacheFactory;
-use super::server::Observers;
-use super::threading::{Local, ThreadSafe, Threading};
+use crate::machines::HttpClient;
+use crate::machines::StreamClient;
+use crate::middleware::Layers;
+use crate::reply::{ForElicitation, ForRoots, ForSampling, HandlerError, Outcome, ResultBody};
+use crate::server::Observers;
+use crate::threading::{Local, Step, ThreadSafe, Threading};
 
 /// A client's host: its name, its capabilities towards servers, and their handlers.
 /// The same handlers serve servers of every revision: requests of the server in the legacy era,
@@ -47,25 +56,25 @@ use super::threading::{Local, ThreadSafe, Threading};
 /// # let _ = (client, endpoint);
 /// ```
 pub struct Host<K: Threading = ThreadSafe> {
-    pub(super) options: ClientOptions,
-    pub(super) handlers: HostHandlers<K>,
-    pub(super) observers: Observers,
-    pub(super) cache: Option<CacheFactory>,
+    pub(crate) options: ClientOptions,
+    pub(crate) handlers: HostHandlers<K>,
+    pub(crate) observers: Observers,
+    pub(crate) cache: Option<CacheFactory>,
     /// Whether calls that become tasks are followed.
-    pub(super) follows_tasks: bool,
-    pub(super) layers: Option<Layers<Calls>>,
+    pub(crate) follows_tasks: bool,
+    pub(crate) layers: Option<Layers<Calls>>,
     #[cfg(feature = "auth")]
-    pub(super) authorization: Option<super::Authorization<K>>,
+    pub(crate) authorization: Option<crate::Authorization<K>>,
     #[cfg(feature = "recording")]
-    pub(super) recorder: Option<super::recorder::Recorder>,
+    pub(crate) recorder: Option<crate::recorder::Recorder>,
 }
 
 /// The handlers of a host.
-pub(super) struct HostHandlers<K: Threading> {
-    pub(super) elicit: Option<K::Function>,
-    pub(super) sample: Option<K::Function>,
-    pub(super) roots: Option<K::Function>,
-    pub(super) extensions: Option<Arc<super::extension::HostExtensions<K>>>,
+pub(crate) struct HostHandlers<K: Threading> {
+    pub(crate) elicit: Option<K::Function>,
+    pub(crate) sample: Option<K::Function>,
+    pub(crate) roots: Option<K::Function>,
+    pub(crate) extensions: Option<Arc<super::extension::HostExtensions<K>>>,
 }
 
 // Implemented by hand: `derive` would require `K: Clone`.
@@ -99,7 +108,7 @@ impl<K: Threading> Clone for HostHandlers<K> {
 
 impl<K: Threading> HostHandlers<K> {
     /// Returns the handler of an input request.
-    pub(super) fn of_input(&self, method: Method) -> Option<&K::Function> {
+    pub(crate) fn of_input(&self, method: Method) -> Option<&K::Function> {
         match method {
             Method::ElicitationCreate => self.elicit.as_ref(),
             Method::SamplingCreateMessage => self.sample.as_ref(),
@@ -219,8 +228,8 @@ impl<K: Threading> Host<K> {
 
     /// Caches results for as long as their server allows: lists, resources, and results of
     /// `server/discover`. Calls of the [`Client`] then return a fresh result without sending
-    /// a request, unless they [`reload`](super::ClientCall::reload) it or have
-    /// [metadata](super::ClientCall::meta) of their own.
+    /// a request, unless they [`reload`](crate::ClientCall::reload) it or have
+    /// [metadata](crate::ClientCall::meta) of their own.
     ///
     /// Each connection has a cache of its own, which ends with it. Servers until 2025-11-25 give no
     /// hints, so their results are cached only with [`CacheOptions::default_ttl`]. A notification of
@@ -317,4 +326,228 @@ impl<K: Threading> fmt::Debug for Host<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").field("handlers", &self.handlers).finish_non_exhaustive()
     }
+}
+
+// ------------------------------------------------------------------ requests to a host
+
+/// A request to a host, with its revision.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HostRequest<P> {
+    /// The parameters of the request.
+    pub params: P,
+    /// The revision that governs the request.
+    pub revision: Revision,
+}
+
+impl<P: DeserializeOwned> HostRequest<P> {
+    fn decode(received: &RequestParts<'_, '_>) -> Result<Self, HandlerError> {
+        let params = received.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { params, revision: received.revision })
+    }
+}
+
+impl FromRequest<ForElicitation> for HostRequest<ElicitParams> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
+        Self::decode(&received)
+    }
+}
+
+impl FromRequest<ForSampling> for HostRequest<CreateMessageParams> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
+        let question = Self::decode(&received)?;
+        let matching = question.params.check_tool_results();
+        // MCP 2025-11-25 client/sampling#error-handling [SAMP-011]
+        matching.map_err(|error| HandlerError::invalid_params(error.to_string()))?;
+        Ok(question)
+    }
+}
+
+impl FromRequest<ForRoots> for HostRequest<()> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
+        Ok(Self { params: (), revision: received.revision })
+    }
+}
+
+// ------------------------------------------------------------------ answers of its handlers
+
+/// The request that a host's handler answers.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Input(InputHandle),
+    /// An input request of a task that is followed.
+    Task(Arc<Pending>),
+    Request(mcp_sansio::peer::RequestHandle),
+}
+
+impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
+    pub(crate) fn ask(&mut self, input: InputRequested<'_>, now: Instant) {
+        let Some(function) = self.handlers.of_input(input.method).cloned() else {
+            let error = ErrorObject::method_not_found(input.method.as_str());
+            let input = input.handle;
+            let _answered = self.machine.refuse_input(input, error, now);
+            return;
+        };
+        let parts = RequestParts::from_host_request(&input, self.default_spawner);
+        self.run(Asked::Input(input.handle), &function, parts, now);
+    }
+
+    /// Calls a handler.
+    pub(crate) fn run(
+        &mut self,
+        asked: Asked,
+        function: &K::Function,
+        parts: RequestParts<'_, '_>,
+        now: Instant,
+    ) {
+        let observation = match &asked {
+            Asked::Input(input) => self.machine.observation_of_input(*input),
+            Asked::Task(_) => None,
+            Asked::Request(request) => self.machine.observation_of(*request),
+        };
+        let parts = RequestParts { observation: observation.as_ref(), ..parts };
+        let place = self.inputs.insert(asked);
+        let observation = observation.clone();
+        let guard = self.tasks.guard;
+        let call = || {
+            let called = guard.run(|| function(parts));
+            called.unwrap_or_else(|panicked| Step::Ready(panicked.into()))
+        };
+        let step = crate::observed_handler::call_observed(observation, call);
+        match step {
+            Step::Ready(outcome) => self.answer(place, outcome, now),
+            Step::Pending(task) => {
+                if let Some((place, outcome)) = self.tasks.start(place.slot, task, place) {
+                    self.answer(place, outcome.unwrap_or_else(Outcome::from), now);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn answer(&mut self, place: Key, outcome: Outcome, now: Instant) {
+        let Some(asked) = self.inputs.remove(place) else { return };
+        let input = match asked {
+            Asked::Input(input) => input,
+            Asked::Task(pending) => return self.answer_task(&pending, outcome),
+            Asked::Request(request) => return self.answer_extension(request, outcome, now),
+        };
+        let refused = send_result(outcome, |body| self.machine.answer_input(input, body, now));
+        if let Some(error) = refused {
+            let _answered = self.machine.refuse_input(input, error, now);
+        }
+    }
+
+    pub(crate) fn withdraw(&mut self, is_meant: impl Fn(&Asked) -> bool) {
+        if let Some(place) = self.inputs.find_from(0, is_meant) {
+            self.inputs.remove(place);
+            self.tasks.cancel(place.slot);
+        }
+    }
+}
+
+/// Sends the result of a host's handler with `send`. Returns the error to answer with instead, if
+/// there is no result.
+pub(crate) fn send_result<T>(
+    outcome: Outcome,
+    send: impl FnOnce(&ResultBody) -> Result<T, CommandError>,
+) -> Option<ErrorObject<'static>> {
+    match outcome {
+        Outcome::Result(body) => match send(&body) {
+            Err(CommandError::NotWritable(error)) => Some(ErrorObject::internal(error.to_string())),
+            // A request that was cancelled or withdrawn meanwhile needs no answer.
+            _ => None,
+        },
+        Outcome::Error(error) => Some(error),
+        Outcome::Refused(refusal) => Some(refusal.error),
+        Outcome::InputRequired(_) => {
+            Some(ErrorObject::internal("a host's handler cannot ask for input"))
+        }
+    }
+}
+
+// ------------------------------------------------------------------ response cache
+
+/// A cache as an endpoint uses it. Endpoints name this trait only, so that programs without
+/// [`Host::cache`](crate::Host::cache) do not contain the code of the cache.
+pub(crate) trait Cache: fmt::Debug + Send {
+    fn get(
+        &mut self,
+        method: Method,
+        params: &RawJson<'_>,
+        now: Instant,
+    ) -> Option<&RawJson<'static>>;
+
+    fn handle_call(&mut self, call: CallHandle, method: Method, params: &RawJson<'_>);
+
+    fn handle_event(&mut self, event: &Event<'_>, now: Instant);
+
+    /// Sets the number of the current token; zero without one. Call it before the other
+    /// methods.
+    fn set_token(&mut self, number: u64);
+}
+
+/// A cache, and the number of the token that its private results belong to.
+#[derive(Debug)]
+struct ConnectionCache {
+    cache: ResponseCache,
+    token: u64,
+}
+
+impl Cache for ConnectionCache {
+    fn get(
+        &mut self,
+        method: Method,
+        params: &RawJson<'_>,
+        now: Instant,
+    ) -> Option<&RawJson<'static>> {
+        self.cache.get(method, params, now)
+    }
+
+    fn handle_call(&mut self, call: CallHandle, method: Method, params: &RawJson<'_>) {
+        self.cache.handle_call(call, method, params);
+    }
+
+    fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
+        self.cache.handle_event(event, now);
+    }
+
+    // MCP 2026-07-28 server/utilities/caching#cache-scope-field [CACHE-005]
+    fn set_token(&mut self, number: u64) {
+        if self.token != number {
+            self.token = number;
+            self.cache.credentials_changed();
+        }
+    }
+}
+
+/// Creates a cache for each connection of a host.
+#[derive(Clone, Debug)]
+pub(crate) struct CacheFactory {
+    options: CacheOptions,
+    create: fn(CacheOptions) -> Box<dyn Cache>,
+}
+
+impl CacheFactory {
+    pub(crate) fn new(options: CacheOptions) -> Self {
+        let create = |options| -> Box<dyn Cache> {
+            Box::new(ConnectionCache { cache: ResponseCache::new(options), token: 0 })
+        };
+        Self { options, create }
+    }
+
+    pub(crate) fn create(&self) -> Box<dyn Cache> {
+        (self.create)(self.options.clone())
+    }
+}
+
+/// How a call uses the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CacheMode {
+    /// Sends the call unless the cache has its result.
+    #[default]
+    Default,
+    /// Sends the call.
+    Reload,
+    /// Fails the call unless the cache has its result.
+    OnlyIfCached,
 }

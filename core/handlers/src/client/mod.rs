@@ -1,3 +1,16 @@
+//! Clients: hosts, their connections, calls, subscriptions, tasks, and several servers as one.
+
+pub(super) mod endpoint;
+pub(super) mod extension;
+pub(super) mod host;
+#[cfg(feature = "http")]
+pub(super) mod http;
+pub(super) mod middleware;
+pub(super) mod opening;
+pub(super) mod pending;
+pub(super) mod servers;
+pub(super) mod tasks;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -8,7 +21,7 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::{
     AsJson, ErrorCode, ErrorObject, Json, JsonError, RawJson, WriteError, WriteJson, to_shared_json,
 };
-use mcp_sansio::peer::{CloseReason, CommandError, Failure, MethodName};
+use mcp_sansio::peer::{CloseReason, CommandError, Event, Failure, MethodName, Violation};
 use mcp_sansio::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, CompleteParams, CompleteResult,
     EmptyResult, GateError, GetPromptParams, GetPromptResult, ListParams, ListPromptsResult,
@@ -20,17 +33,27 @@ use mcp_sansio::{Era, Revision};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::mailbox::{Mailbox, SendFailure};
-use super::middleware::{ConnectionLayers, LimitError};
-use super::opened_future::{ClosedFuture, OpenedFuture};
-use super::opening::Opening;
 use super::panics::PanicGuard;
-use super::pending::{CallFuture, CallPool, ClientCall, Pending};
-use super::response_cache::CacheMode;
 use super::send_error::SendError;
 use super::server::Observers;
 use super::shares::{Coalesced, Cost, Metered};
+
+use super::middleware::LimitError;
+use host::CacheMode;
+use middleware::ConnectionLayers;
+use opening::Opening;
+use pending::{CallPool, Pending};
+
+pub use host::{Host, HostRequest};
+pub use opening::{ClosedFuture, OpenedFuture};
+pub use pending::{CallFuture, ClientCall, Subscription};
+pub use servers::{
+    ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,
+};
+pub use tasks::{ClientTask, TaskCall, TaskFuture};
 
 /// A handle to a client connection. It makes calls, from any thread, and can be cloned freely.
 ///
@@ -582,4 +605,40 @@ all_pages! {
     all_prompts, pages_of_prompts, list_prompts, prompts: Prompt;
     /// Lists all tasks of this client, page by page; at 2025-11-25.
     all_tasks, pages_of_tasks, list_tasks, tasks: Task;
+}
+
+// ------------------------------------------------------------------ results
+
+impl Client {
+    /// Decodes a result.
+    #[inline]
+    pub(super) fn decode<T: DeserializeOwned>(
+        &self,
+        result: &RawJson<'_>,
+    ) -> Result<T, ClientError> {
+        match result.decode() {
+            Ok(value) => Ok(value),
+            Err(_) => self.decode_lossy(result),
+        }
+    }
+
+    /// Decodes a result that is not valid as a whole without the malformed elements of its lists,
+    /// and reports these to the observers of the host.
+    #[cold]
+    fn decode_lossy<T: DeserializeOwned>(&self, result: &RawJson<'_>) -> Result<T, ClientError> {
+        let (value, omissions) = result.decode_lossy()?;
+        if !omissions.is_empty() {
+            self.report(Violation::ElementsOmitted(omissions));
+        }
+        Ok(value)
+    }
+
+    /// Shows a violation of the server that was found in the context of the caller, who may have
+    /// the last handle of a connection that is closed.
+    fn report(&self, violation: Violation) {
+        let shared = self.shared();
+        let guard = shared.guard.lock(|guard| *guard);
+        // An observer cannot affect the client, not even by a panic.
+        let _shown = shared.observers.show(&Event::Violation(violation), guard);
+    }
 }

@@ -5,10 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::jsonrpc::{AsJson, ErrorObject, Json};
+use mcp_sansio::jsonrpc::{AsJson, ErrorObject, Json, to_shared_json};
 use mcp_sansio::peer::{
-    ClientMachine, CommandError, MessageMiddleware, MethodName, Request, RequestHandle,
-    UnknownMethods,
+    ClientMachine, CommandError, MessageMiddleware, MethodName, Notification, Request,
+    RequestHandle, UnknownMethods,
 };
 use mcp_sansio::protocol::{
     AtRevision, Capabilities, Capability, ExtensionError, SerializeAt, Side,
@@ -17,19 +17,18 @@ use mcp_sansio::{Instant, Job, Revision};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::marker::ForHostExtension;
-use super::method::{ExtensionGateError, ExtensionMethod, MethodRow};
-use super::notification::{ExtensionNotification, Receiver, Receivers};
-use super::registration::{RegisteredExtension, unmet};
-use super::server::declared_in;
-use crate::client::{Client, ClientError, Session};
-use crate::client_endpoint::ClientEndpoint;
-use crate::context::RequestParts;
+use super::endpoint::ClientEndpoint;
+use super::host::{Asked, Host, HostRequest, send_result};
+use super::pending::ClientCall;
+use super::{Client, ClientError, Command, Session};
+use crate::context::{FromRequest, RequestParts, invalid_params};
+use crate::extension::marker::ForHostExtension;
+use crate::extension::method::{ExtensionGateError, ExtensionMethod, MethodRow};
+use crate::extension::notification::{ExtensionNotification, Receiver, Receivers};
+use crate::extension::registration::{RegisteredExtension, unmet};
+use crate::extension::server::declared_in;
 use crate::function::Handler;
-use crate::host::Host;
-use crate::host_answers::{Asked, send_result};
-use crate::pending::ClientCall;
-use crate::reply::Outcome;
+use crate::reply::{HandlerError, Outcome};
 use crate::threading::{ThreadSafe, Threading};
 
 /// The host's side of an extension. See the [module](crate::extension).
@@ -138,7 +137,7 @@ impl<K: Threading> fmt::Debug for HostExtension<K> {
 pub(crate) struct HostExtensions<K: Threading> {
     registered: Arc<Vec<RegisteredExtension>>,
     handlers: Vec<(MethodRow, K::Function)>,
-    pub(super) receivers: Receivers,
+    pub(crate) receivers: Receivers,
     problem: Option<ExtensionError>,
 }
 
@@ -249,7 +248,7 @@ impl Client {
         self.shared().extensions.as_ref().map_or(&[], |registered| registered)
     }
 
-    pub(super) fn check_extension(&self, row: &MethodRow) -> Result<(), ClientError> {
+    pub(crate) fn check_extension(&self, row: &MethodRow) -> Result<(), ClientError> {
         let Some(session) = self.session() else {
             return Err(ClientError::NotSent(Box::new(CommandError::NotOpen)));
         };
@@ -331,5 +330,48 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         if let Some(error) = refused {
             let _answered = self.machine.reject(request, error, now);
         }
+    }
+}
+
+impl<P: DeserializeOwned, R> FromRequest<ForHostExtension<P, R>> for HostRequest<P> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
+        let params = received.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { params, revision: received.revision })
+    }
+}
+
+impl Client {
+    /// Sends a notification of an extension to the server; `params` must serialize to an object.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Extension`]: the server did not declare the extension, this client did not
+    /// register it, or the notification does not exist at the revision of the connection.
+    /// [`ClientError::NotSent`]: the parameters cannot be serialized. [`ClientError::TooManyCommands`]
+    /// and [`ClientError::Closed`].
+    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
+    pub fn notify_extension<P: Serialize>(
+        &self,
+        notification: &ExtensionNotification<P>,
+        params: &P,
+    ) -> Result<(), ClientError> {
+        self.check_extension(&notification.row)?;
+        let params = to_shared_json(&AsJson(params))?;
+        let method = MethodName::Other(notification.row.name.into());
+        let sent = self.command(Command::Notify { method, params });
+        sent.map_err(|error| match (error, self.close_reason()) {
+            (crate::SendError::Closed, Some(reason)) => ClientError::Closed(reason),
+            _ => ClientError::TooManyCommands,
+        })
+    }
+}
+
+impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
+    /// Passes a notification of an extension to its receiver, if the server declared the extension.
+    pub(crate) fn receive_notification(&self, notification: &Notification<'_>) {
+        let Some(all) = &self.handlers.extensions else { return };
+        let session = self.shared.opening.session();
+        let is_declared = |id: &str| session.as_ref().is_some_and(|it| it.extension(id).is_some());
+        Receiver::call(&all.receivers, Side::Server, notification, is_declared, self.tasks.guard);
     }
 }

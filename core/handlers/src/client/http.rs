@@ -4,10 +4,10 @@ use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResp
 use mcp_sansio::peer::ClientMachine as _;
 use mcp_sansio::{Instant, Job};
 
-use super::client_endpoint::ClientEndpoint;
-use super::machines::HttpClient;
-use super::panics::PanicGuard;
-use super::threading::{ThreadSafe, Threading};
+use super::endpoint::ClientEndpoint;
+use crate::machines::HttpClient;
+use crate::panics::PanicGuard;
+use crate::threading::{ThreadSafe, Threading};
 
 /// The client's side of one connection over HTTP with its host: see [`HttpEndpoint`].
 pub type HttpClientEndpoint<K = ThreadSafe> = ClientEndpoint<K, HttpClient>;
@@ -31,12 +31,12 @@ pub type HttpClientEndpoint<K = ThreadSafe> = ClientEndpoint<K, HttpClient>;
 /// The loop ends when [`is_drained`](Self::is_drained) returns `true`.
 pub trait HttpEndpoint {
     /// Runs the application's functions in `guard`:
-    /// see [`Endpoint::catch_panics`](super::endpoint::Endpoint::catch_panics).
+    /// see [`Endpoint::catch_panics`](crate::endpoint::Endpoint::catch_panics).
     fn catch_panics(&mut self, guard: PanicGuard) {
         let _ = guard;
     }
 
-    /// Runs blocking handlers with `spawn`: see [`Endpoint::set_spawner`](super::endpoint::Endpoint::set_spawner).
+    /// Runs blocking handlers with `spawn`: see [`Endpoint::set_spawner`](crate::endpoint::Endpoint::set_spawner).
     fn set_spawner(&mut self, spawn: fn(Job)) {
         let _ = spawn;
     }

@@ -1,16 +1,18 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use mcp_sansio::peer::CloseReason;
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
 
-use super::client::Session;
+use super::{ConnectionState, Session};
 
 /// The state of a client's connection, with the tasks that wait for a change.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(crate) struct Opening {
     inner: Mutex<Inner>,
 }
 
@@ -28,32 +30,32 @@ enum State {
 }
 
 /// The key of a waiting task.
-pub(super) type WaiterKey = Key;
+pub(crate) type WaiterKey = Key;
 
 impl Opening {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { inner: Mutex::new(Inner { state: State::Opening, waiting: Slab::new() }) }
     }
 
-    pub(super) fn session(&self) -> Option<Arc<Session>> {
+    pub(crate) fn session(&self) -> Option<Arc<Session>> {
         self.inner.lock(|inner| match &inner.state {
             State::Open(session) | State::Closed(Some(session), _) => Some(Arc::clone(session)),
             State::Opening | State::Closed(None, _) => None,
         })
     }
 
-    pub(super) fn close_reason(&self) -> Option<CloseReason> {
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         self.inner.lock(|inner| match &inner.state {
             State::Closed(_, reason) => Some(reason.clone()),
             State::Opening | State::Open(_) => None,
         })
     }
 
-    pub(super) fn opened(&self, session: Arc<Session>) {
+    pub(crate) fn opened(&self, session: Arc<Session>) {
         self.change(State::Open(session));
     }
 
-    pub(super) fn closed(&self, reason: CloseReason) {
+    pub(crate) fn closed(&self, reason: CloseReason) {
         self.change(State::Closed(self.session(), reason));
     }
 
@@ -68,7 +70,7 @@ impl Opening {
         }
     }
 
-    pub(super) fn poll(
+    pub(crate) fn poll(
         &self,
         waiting: &mut Option<WaiterKey>,
         cx: &Context<'_>,
@@ -80,7 +82,7 @@ impl Opening {
         })
     }
 
-    pub(super) fn poll_closed(
+    pub(crate) fn poll_closed(
         &self,
         waiting: &mut Option<WaiterKey>,
         cx: &Context<'_>,
@@ -113,8 +115,72 @@ impl Opening {
         polled
     }
 
-    pub(super) fn forget(&self, waiting: WaiterKey) {
+    pub(crate) fn forget(&self, waiting: WaiterKey) {
         let waker = self.inner.lock(|inner| inner.waiting.remove(waiting));
         drop(waker);
+    }
+}
+
+// ------------------------------------------------------------------ futures
+
+/// Resolves when a connection is open or closed.
+#[derive(Debug)]
+#[must_use = "await it"]
+pub struct OpenedFuture<'c> {
+    opening: &'c Opening,
+    waiting: Option<WaiterKey>,
+}
+
+impl<'c> OpenedFuture<'c> {
+    pub(crate) const fn new(opening: &'c Opening) -> Self {
+        Self { opening, waiting: None }
+    }
+}
+
+impl Future for OpenedFuture<'_> {
+    type Output = Result<Arc<Session>, CloseReason>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let opening = self.opening;
+        opening.poll(&mut self.waiting, cx)
+    }
+}
+
+impl Drop for OpenedFuture<'_> {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting {
+            self.opening.forget(waiting);
+        }
+    }
+}
+
+/// Resolves when a connection is closed.
+#[derive(Debug)]
+#[must_use = "await it"]
+pub struct ClosedFuture {
+    shared: Arc<ConnectionState>,
+    waiting: Option<WaiterKey>,
+}
+
+impl ClosedFuture {
+    pub(crate) fn new(shared: &Arc<ConnectionState>) -> Self {
+        Self { shared: Arc::clone(shared), waiting: None }
+    }
+}
+
+impl Future for ClosedFuture {
+    type Output = CloseReason;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CloseReason> {
+        let Self { shared, waiting } = self.get_mut();
+        shared.opening.poll_closed(waiting, cx)
+    }
+}
+
+impl Drop for ClosedFuture {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting {
+            self.shared.opening.forget(waiting);
+        }
     }
 }

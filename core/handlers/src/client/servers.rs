@@ -1,0 +1,775 @@
+//! Several servers behind one list of tools.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
+use core::ops::Deref;
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use core::{fmt, mem};
+
+use mcp_sansio::peer::CloseReason;
+use mcp_sansio::protocol::{
+    CallToolResult, GetPromptResult, Prompt, Resource, ResourceTemplate, Tool,
+};
+use mcp_sansio::{Attempts, Backoff};
+use mcp_sansio_collections::{Key, Slab};
+use mcp_sansio_sync::Mutex;
+use serde::Serialize;
+
+use super::opening::ClosedFuture;
+use super::pending::ClientCall;
+use super::{Client, ClientError};
+
+/// Several servers as one: their tools, prompts and resources in one list, calls by the names of
+/// that list, and connections that are opened again when they end.
+///
+/// Each server has a name of the application's choice. Its tools and prompts get that name and a
+/// separator in front of their own: the tool `read` of the server `files` is `files_read`. So two
+/// servers may offer a tool of the same name; names of servers with which the result could be
+/// ambiguous are refused. A server that fails does not affect the others: its items are missing
+/// from the lists, which say why, until it is connected again.
+///
+/// [`connect`](Self::connect) adds a server and returns a future that keeps it connected. `C` is a
+/// connection of an adapter, or a [`Client`]. Clones share the servers.
+///
+/// A connection that [outlives](crate::endpoint::ClientEndpoint::respawning) the process of its
+/// server stays: its subscriptions are kept, and its calls wait for the new process. The server is
+/// [restarting](ServerState::Restarting) meanwhile. It is opened again only when it gives up.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use mcp_sansio_handlers::ClientError;
+/// use mcp_sansio_handlers::{Client, NoArguments, Servers};
+///
+/// # async fn open(_: &str) -> Result<Client, ClientError> { core::future::pending().await }
+/// # async fn sleep(_: Duration) {}
+/// # fn spawn(_: impl Future + Send + 'static) {}
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let servers = Servers::<Client>::new(42);
+/// for name in ["lima", "oslo"] {
+///     let connect = async move || open(name).await; // for example with `mcp::spawn(command, &host)`
+///     spawn(servers.connect(name, connect, sleep)?); // for example `tokio::spawn`, `tokio::time::sleep`
+/// }
+/// servers.ready().await;
+/// for tool in servers.all_tools().await.items {
+///     println!("{}", tool.item.name); // lima_now, oslo_now
+/// }
+/// let result = servers.call_tool("lima_now", &NoArguments {})?.await?;
+/// # drop(result);
+/// # Ok(()) }
+/// ```
+pub struct Servers<C = Client> {
+    config: Arc<Config>,
+    table: Arc<Mutex<Table<C>>>,
+}
+
+/// A connection to a server, from which calls are made.
+///
+/// It is implemented for [`Client`] and for all types that dereference to it, such as the
+/// connections of the adapters. For connections of several types, use the `AnyConnection` of an
+/// adapter, or implement this trait for an enum.
+pub trait ServerConnection: Send + 'static {
+    /// Returns the handle of the connection.
+    fn client(&self) -> &Client;
+}
+
+impl ServerConnection for Client {
+    fn client(&self) -> &Client {
+        self
+    }
+}
+
+impl<C: Deref<Target = Client> + Send + 'static> ServerConnection for C {
+    fn client(&self) -> &Client {
+        self
+    }
+}
+
+#[derive(Clone)]
+struct Config {
+    separator: String,
+    backoff: Backoff,
+    observer: Option<Arc<Observer>>,
+}
+
+type Observer = dyn Fn(&str, &ServerState) + Send + Sync;
+
+/// The state of a server's connection.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ServerState {
+    /// The connection is being opened.
+    Connecting,
+    /// The connection is open.
+    Connected,
+    /// The connection is open, but the process of its server has ended and is started again by the
+    /// connection. Calls wait for it; lists do not contain its items. Only
+    /// [`states`](Servers::states) tells it, not an [observer](Servers::observe).
+    Restarting,
+    /// The connection ended or could not be opened. It is opened again after a delay.
+    Waiting {
+        /// Why.
+        error: ConnectionError,
+        /// The delay.
+        delay: Duration,
+    },
+    /// The connection ended or could not be opened, and no attempts are left, or the application
+    /// closed it. To try again, [connect](Servers::connect) the server again.
+    Ended {
+        /// Why.
+        error: ConnectionError,
+    },
+}
+
+impl fmt::Display for ServerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connecting => f.write_str("connecting"),
+            Self::Connected => f.write_str("connected"),
+            Self::Restarting => f.write_str("restarting"),
+            Self::Waiting { error, delay } => write!(f, "{error}; next attempt in {delay:.1?}"),
+            Self::Ended { error } => write!(f, "{error}"),
+        }
+    }
+}
+
+struct Table<C> {
+    /// By name, so that lists have the same order each time.
+    servers: BTreeMap<Arc<str>, Registered<C>>,
+    /// The number of the last server, counted from a random one: it is the seed of its delays.
+    number: u64,
+    /// The tasks that wait until no server is being connected.
+    waiting: Slab<Waker>,
+}
+
+struct Registered<C> {
+    number: u64,
+    state: ServerState,
+    /// Set in the state [`Connected`](ServerState::Connected).
+    connection: Option<C>,
+}
+
+/// A server and its client, or why it is not connected.
+struct Connected {
+    server: Arc<str>,
+    client: Result<Client, ServersError>,
+}
+
+impl<C: ServerConnection> Servers<C> {
+    /// Creates an empty set of servers. `seed` is a random number, for the random part of delays.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let separator = String::from("_");
+        let config = Config { separator, backoff: Backoff::DEFAULT, observer: None };
+        let table = Table { servers: BTreeMap::new(), number: seed, waiting: Slab::new() };
+        Self { config: Arc::new(config), table: Arc::new(Mutex::new(table)) }
+    }
+
+    /// Sets the text between the name of a server and the name of its tool; the default is `_`. Set
+    /// it before the first server is added.
+    #[must_use]
+    pub fn separator(mut self, separator: impl Into<String>) -> Self {
+        Arc::make_mut(&mut self.config).separator = separator.into();
+        self
+    }
+
+    /// Sets the delays between attempts to connect. An attempt counts until its connection has
+    /// lasted for the [`ceiling`](Backoff::ceiling), so that a server that ends again and again is
+    /// not started again and again.
+    #[must_use]
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        Arc::make_mut(&mut self.config).backoff = backoff;
+        self
+    }
+
+    /// Returns the delays between attempts to connect. A connection that starts the process of its
+    /// server again may use the same ones.
+    #[must_use]
+    pub fn backoff_policy(&self) -> Backoff {
+        self.config.backoff
+    }
+
+    /// Sets a function that is called with each new state of each server. It must return quickly.
+    #[must_use]
+    pub fn observe(
+        mut self,
+        observer: impl Fn(&str, &ServerState) + Send + Sync + 'static,
+    ) -> Self {
+        Arc::make_mut(&mut self.config).observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Returns the names of the servers and the states of their connections.
+    #[must_use]
+    pub fn states(&self) -> Vec<(Arc<str>, ServerState)> {
+        self.table.lock(|table| {
+            let servers = table.servers.iter();
+            servers.map(|(name, server)| (Arc::clone(name), server.state())).collect()
+        })
+    }
+
+    /// Returns the client of a server, by the name of the server: to read resources, subscribe, and
+    /// for everything else that concerns one server.
+    ///
+    /// # Errors
+    ///
+    /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`].
+    pub fn client(&self, server: &str) -> Result<Client, ServersError> {
+        self.table.lock(|table| match table.servers.get_key_value(server) {
+            Some((name, server)) => server.client(name),
+            None => Err(ServersError::UnknownName { name: server.into() }),
+        })
+    }
+
+    /// Returns the client for a name of a merged list, and the name at that server.
+    ///
+    /// # Errors
+    ///
+    /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`].
+    pub fn resolve<'n>(&self, name: &'n str) -> Result<(Client, &'n str), ServersError> {
+        let separator = &*self.config.separator;
+        self.table.lock(|table| {
+            // At most one server matches: `register` refuses ambiguous names.
+            let found = table.servers.iter().find_map(|(server, registered)| {
+                let rest = name.strip_prefix(&**server)?.strip_prefix(separator)?;
+                Some(registered.client(server).map(|client| (client, rest)))
+            });
+            found.unwrap_or_else(|| Err(ServersError::UnknownName { name: name.into() }))
+        })
+    }
+
+    /// Calls a tool by its name in [`all_tools`](Self::all_tools): see [`Client::call_tool`].
+    ///
+    /// # Errors
+    ///
+    /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`]. Nothing is sent.
+    pub fn call_tool<A: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        arguments: &A,
+    ) -> Result<ClientCall<CallToolResult>, ServersError> {
+        self.resolve(name).map(|(client, name)| client.call_tool(name, arguments))
+    }
+
+    /// Requests a prompt by its name in [`all_prompts`](Self::all_prompts): see
+    /// [`Client::get_prompt`].
+    ///
+    /// # Errors
+    ///
+    /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`]. Nothing is sent.
+    pub fn get_prompt(
+        &self,
+        name: &str,
+        arguments: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<ClientCall<GetPromptResult>, ServersError> {
+        self.resolve(name).map(|(client, name)| client.get_prompt(name, arguments))
+    }
+
+    /// Removes all servers and returns the open connections with their names, to shut them down.
+    /// Nothing is connected again: the futures of [`connect`](Self::connect) end, those that wait
+    /// after their delay.
+    #[must_use = "the connections are open"]
+    pub fn close(&self) -> Vec<(Arc<str>, C)> {
+        let servers = self.table.lock(|table| mem::take(&mut table.servers));
+        self.wake_ready();
+        let connections = servers.into_iter().filter_map(|(name, it)| Some((name, it.connection?)));
+        connections.collect()
+    }
+
+    /// Returns the clients of all servers.
+    fn connected(&self) -> Vec<Connected> {
+        self.table.lock(|table| {
+            let servers = table.servers.iter();
+            let connected = servers.map(|(name, server)| Connected {
+                server: Arc::clone(name),
+                client: match server.client(name) {
+                    // The list would wait for the new process.
+                    Ok(client) if client.is_suspended() => {
+                        Err(ServersError::NotConnected { server: (&**name).into(), error: None })
+                    }
+                    client => client,
+                },
+            });
+            connected.collect()
+        })
+    }
+
+    /// Returns what the names of a server's items begin with.
+    fn prefix(&self, server: &str) -> String {
+        let mut prefix = String::from(server);
+        prefix.push_str(&self.config.separator);
+        prefix
+    }
+
+    /// Adds a server that is being connected; returns its number.
+    fn register(&self, name: &Arc<str>) -> Result<u64, ServersError> {
+        let prefix = self.prefix(name);
+        let registered = self.table.lock(|table| {
+            let names = table.servers.keys().filter(|other| *other != name);
+            for other in names {
+                let others = self.prefix(other);
+                // Then `prefix` and a name could equal `others` and another name.
+                if prefix.starts_with(&others) || others.starts_with(&prefix) {
+                    let (name, other) = (String::from(&**name), String::from(&**other));
+                    return Err(ServersError::AmbiguousName { name, other });
+                }
+            }
+            let number = table.number.wrapping_add(1);
+            let added = Registered { number, state: ServerState::Connecting, connection: None };
+            match table.servers.entry(Arc::clone(name)) {
+                Entry::Vacant(entry) => {
+                    entry.insert(added);
+                    table.number = number;
+                    Ok((number, None))
+                }
+                Entry::Occupied(mut entry) => {
+                    if !matches!(entry.get().state, ServerState::Ended { .. }) {
+                        return Err(ServersError::NameInUse { name: String::from(&**name) });
+                    }
+                    let ended = entry.insert(added);
+                    table.number = number;
+                    Ok((number, Some(ended)))
+                }
+            }
+        });
+        // The replaced entry is dropped outside of the lock: its error may run any code.
+        registered.map(|(number, _ended)| number)
+    }
+}
+
+impl<C: ServerConnection> Registered<C> {
+    fn state(&self) -> ServerState {
+        match &self.connection {
+            Some(connection) if connection.client().is_suspended() => ServerState::Restarting,
+            _ => self.state.clone(),
+        }
+    }
+
+    fn client(&self, name: &str) -> Result<Client, ServersError> {
+        if let Some(connection) = &self.connection {
+            return Ok(connection.client().clone());
+        }
+        let error = match &self.state {
+            ServerState::Waiting { error, .. } | ServerState::Ended { error } => {
+                Some(Arc::clone(error))
+            }
+            ServerState::Connecting | ServerState::Connected | ServerState::Restarting => None,
+        };
+        Err(ServersError::NotConnected { server: name.into(), error })
+    }
+}
+
+// Implemented by hand: `derive` would require `C: Clone`.
+impl<C> Clone for Servers<C> {
+    fn clone(&self) -> Self {
+        Self { config: Arc::clone(&self.config), table: Arc::clone(&self.table) }
+    }
+}
+
+impl<C> fmt::Debug for Servers<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.table.lock(|table| table.servers.keys().cloned().collect::<Vec<_>>());
+        f.debug_struct("Servers").field("names", &names).finish_non_exhaustive()
+    }
+}
+
+// ------------------------------------------------------------------ merged lists
+
+/// The items of all connected servers, ordered by the names of the servers, and the servers
+/// whose items are missing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MergedList<T> {
+    /// The items.
+    pub items: Vec<MergedItem<T>>,
+    /// Why items are missing: one error for each server that is not connected, or whose list could
+    /// not be read.
+    pub errors: Vec<ServersError>,
+}
+
+/// An item of one of several servers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MergedItem<T> {
+    /// The name of the server.
+    pub server: Arc<str>,
+    /// The item. Its `name` begins with the name of the server and the separator.
+    pub item: T,
+}
+
+/// An item whose name can be changed.
+trait Named {
+    fn name_mut(&mut self) -> &mut String;
+}
+
+macro_rules! named {
+    ($($item:ty),+) => { $(
+        impl Named for $item {
+            fn name_mut(&mut self) -> &mut String {
+                &mut self.name
+            }
+        }
+    )+ };
+}
+
+named!(Tool, Prompt, Resource, ResourceTemplate);
+
+macro_rules! merged_lists {
+    ($($(#[doc = $doc:literal])* $name:ident: $item:ty;)+) => {
+        impl<C: ServerConnection> Servers<C> { $(
+            $(#[doc = $doc])*
+            ///
+            /// Requests the lists of all servers at the same time, page by page. A server that does
+            /// not offer such items contributes nothing.
+            pub async fn $name(&self) -> MergedList<$item> {
+                self.merge(|client| Box::pin(async move { client.$name().await })).await
+            }
+        )+ }
+    };
+}
+
+merged_lists! {
+    /// Lists the tools of all servers, under the names that [`call_tool`](Servers::call_tool) takes.
+    all_tools: Tool;
+    /// Lists the prompts of all servers, under the names that [`get_prompt`](Servers::get_prompt)
+    /// takes.
+    all_prompts: Prompt;
+    /// Lists the resources of all servers. Their URIs are unchanged, and two servers may have the
+    /// same one: read a resource from [its server](Servers::client).
+    all_resources: Resource;
+    /// Lists the resource templates of all servers. Their URI templates are unchanged.
+    all_resource_templates: ResourceTemplate;
+}
+
+/// A list that is being read from one server.
+type Listing<T> = Pin<Box<dyn Future<Output = Result<Vec<T>, ClientError>> + Send>>;
+
+impl<C: ServerConnection> Servers<C> {
+    async fn merge<T: Named>(&self, list: impl Fn(Client) -> Listing<T>) -> MergedList<T> {
+        let (mut merged, mut listings) =
+            (MergedList { items: Vec::new(), errors: Vec::new() }, Vec::new());
+        for Connected { server, client } in self.connected() {
+            match client {
+                Ok(client) => listings.push((server, State::Pending(list(client)))),
+                Err(error) => merged.errors.push(error),
+            }
+        }
+        all(&mut listings).await;
+        for (server, state) in listings {
+            match state {
+                State::Ready(Ok(items)) => {
+                    merged.items.extend(items.into_iter().map(|mut item| {
+                        let name = item.name_mut();
+                        name.insert_str(0, &self.prefix(&server));
+                        MergedItem { server: Arc::clone(&server), item }
+                    }))
+                }
+                State::Ready(Err(error)) if error.missing_capability().is_some() => {}
+                State::Ready(Err(error)) => {
+                    let (server, error) = (String::from(&*server), Arc::new(error));
+                    merged.errors.push(ServersError::List { server, error });
+                }
+                State::Pending(_) => {}
+            }
+        }
+        merged
+    }
+}
+
+/// The list of one server.
+enum State<T> {
+    Pending(Listing<T>),
+    Ready(Result<Vec<T>, ClientError>),
+}
+
+/// Waits until all lists are read or failed. Polls each of them on each wake-up: servers are few.
+async fn all<T>(listings: &mut [(Arc<str>, State<T>)]) {
+    poll_fn(|cx| {
+        let mut is_ready = true;
+        for (_, state) in &mut *listings {
+            if let State::Pending(listing) = state {
+                match listing.as_mut().poll(cx) {
+                    Poll::Ready(result) => *state = State::Ready(result),
+                    Poll::Pending => is_ready = false,
+                }
+            }
+        }
+        if is_ready { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+// ------------------------------------------------------------------ waiting for all servers
+
+/// Resolves when no server is being connected.
+struct Ready<'s, C> {
+    servers: &'s Servers<C>,
+    waiting: Option<Key>,
+}
+
+impl<C> Servers<C> {
+    /// Waits until each server is connected, or its current attempt has failed. The merged lists
+    /// contain the items of connected servers only: a program that has just started waits before it
+    /// requests them.
+    ///
+    /// The futures of [`connect`](Self::connect) must run meanwhile. It does not wait for later
+    /// attempts.
+    pub fn ready(&self) -> impl Future<Output = ()> {
+        Ready { servers: self, waiting: None }
+    }
+
+    /// Wakes the tasks that wait, if no server is being connected.
+    fn wake_ready(&self) {
+        let wakers: Vec<Waker> = self
+            .table
+            .lock(|table| if table.is_ready() { table.waiting.take_all() } else { Vec::new() });
+        for waker in wakers {
+            waker.wake();
+        }
+    }
+}
+
+impl<C> Table<C> {
+    fn is_ready(&self) -> bool {
+        self.servers.values().all(|server| !matches!(server.state, ServerState::Connecting))
+    }
+}
+
+impl<C> Future for Ready<'_, C> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // Wakers are cloned and dropped outside of the lock, because they run foreign code.
+        let mut waker = Some(cx.waker().clone());
+        let waiting = self.waiting.take();
+        let (key, old) = self.servers.table.lock(|table| {
+            let old = waiting.and_then(|key| table.waiting.remove(key));
+            let key = match table.is_ready() {
+                true => None,
+                false => waker.take().map(|waker| table.waiting.insert(waker)),
+            };
+            (key, old)
+        });
+        drop((waker, old));
+        self.waiting = key;
+        if key.is_some() { Poll::Pending } else { Poll::Ready(()) }
+    }
+}
+
+impl<C> Drop for Ready<'_, C> {
+    fn drop(&mut self) {
+        if let Some(key) = self.waiting {
+            drop(self.servers.table.lock(|table| table.waiting.remove(key)));
+        }
+    }
+}
+
+// ------------------------------------------------------------------ reconnection
+
+impl<C: ServerConnection> Servers<C> {
+    /// Adds a server. The returned future calls `connect` to open the connection, waits until it
+    /// ends, calls `sleep` with the delay of the [backoff](Self::backoff), and begins again. It
+    /// completes when no attempts are left, or when the application has closed the connection or
+    /// [all servers](Self::close). Run it as a task; dropping it removes the server and drops its
+    /// connection.
+    ///
+    /// # Errors
+    ///
+    /// [`ServersError::NameInUse`] and [`ServersError::AmbiguousName`].
+    // MCP 2026-07-28 basic/transports/stdio#unexpected-termination [STDIO-019]: the calls of the lost
+    // connection have failed; only the application knows which of them to repeat.
+    pub fn connect<F, E, S>(
+        &self,
+        name: &str,
+        mut connect: F,
+        sleep: S,
+    ) -> Result<impl Future<Output = ()> + use<C, F, E, S>, ServersError>
+    where
+        F: AsyncFnMut() -> Result<C, E>,
+        E: Into<Box<dyn core::error::Error + Send + Sync>>,
+        S: AsyncFn(Duration),
+    {
+        let name = Arc::from(name);
+        let number = self.register(&name)?;
+        let mut attempts = Attempts::new(self.config.backoff, number);
+        let registration = Registration { servers: self.clone(), name, number, is_kept: false };
+        Ok(async move {
+            let mut registration = registration;
+            loop {
+                let error = match connect().await {
+                    Ok(connection) => {
+                        let closed = connection.client().closed();
+                        if !registration.set(ServerState::Connected, Some(connection)) {
+                            return;
+                        }
+                        let ceiling = registration.servers.config.backoff.ceiling;
+                        let reason = end_of(closed, sleep(ceiling), || attempts.reset()).await;
+                        let is_wanted = reason == CloseReason::Local;
+                        let error: ConnectionError = Arc::new(reason);
+                        if is_wanted {
+                            return registration.ended(error);
+                        }
+                        error
+                    }
+                    Err(error) => ConnectionError::from(error.into()),
+                };
+                let Some(delay) = attempts.next_delay(None) else {
+                    return registration.ended(error);
+                };
+                if !registration.set(ServerState::Waiting { error, delay }, None) {
+                    return;
+                }
+                sleep(delay).await;
+                if !registration.set(ServerState::Connecting, None) {
+                    return;
+                }
+            }
+        })
+    }
+}
+
+/// Waits until a connection is closed. Calls `on_time` if `time` passes before.
+async fn end_of(closed: ClosedFuture, time: impl Future, mut on_time: impl FnMut()) -> CloseReason {
+    let (mut closed, mut time, mut has_passed) = (pin!(closed), pin!(time), false);
+    poll_fn(|cx| {
+        if let Poll::Ready(reason) = closed.as_mut().poll(cx) {
+            return Poll::Ready(reason);
+        }
+        if !has_passed && time.as_mut().poll(cx).is_ready() {
+            has_passed = true;
+            on_time();
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// The entry of a server, removed when the future is dropped.
+struct Registration<C: ServerConnection> {
+    servers: Servers<C>,
+    name: Arc<str>,
+    /// Distinguishes the entry from later ones of the same name.
+    number: u64,
+    /// Whether the entry stays, with the error of the server.
+    is_kept: bool,
+}
+
+impl<C: ServerConnection> Registration<C> {
+    fn ended(&mut self, error: ConnectionError) {
+        self.is_kept = true;
+        self.set(ServerState::Ended { error }, None);
+    }
+
+    /// Sets the state and the connection; returns `false` if the servers were closed.
+    fn set(&self, state: ServerState, mut connection: Option<C>) -> bool {
+        let mut other = state.clone();
+        let is_open = self.servers.table.lock(|table| {
+            let server = table.servers.get_mut(&self.name);
+            let server = server.filter(|server| server.number == self.number);
+            let is_open = server.is_some();
+            if let Some(server) = server {
+                mem::swap(&mut server.state, &mut other);
+                mem::swap(&mut server.connection, &mut connection);
+            }
+            is_open
+        });
+        // Outside of the lock: connections and errors may run any code.
+        drop((other, connection));
+        self.servers.wake_ready();
+        if is_open && let Some(observer) = &self.servers.config.observer {
+            observer(&self.name, &state);
+        }
+        is_open
+    }
+}
+
+impl<C: ServerConnection> Drop for Registration<C> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let removed = self.servers.table.lock(|table| {
+                let server = table.servers.get(&self.name)?;
+                let is_own = server.number == self.number;
+                is_own.then(|| table.servers.remove(&self.name))
+            });
+            drop(removed);
+            self.servers.wake_ready();
+        }
+    }
+}
+
+// ------------------------------------------------------------------ errors
+
+/// Why a connection could not be opened, or ended.
+pub type ConnectionError = Arc<dyn core::error::Error + Send + Sync>;
+
+/// Why a server of [`Servers`](Servers) could not be added, listed or called.
+///
+/// Its [`Debug`](fmt::Debug) output is the message as well, for programs that return it from `main`.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServersError {
+    /// A server with this name was added before, and its future still exists.
+    #[error("there is a server {name:?} already")]
+    NameInUse {
+        /// The name.
+        name: String,
+    },
+    /// With both names, two tools of different servers could get the same name. Choose another name
+    /// or another [separator](Servers::separator).
+    #[error("a tool of {name:?} could have the same name as a tool of {other:?}")]
+    AmbiguousName {
+        /// The name that was refused.
+        name: String,
+        /// The name of the other server.
+        other: String,
+    },
+    /// There is no server for this name: it does not begin with the name of a server and the
+    /// separator.
+    #[error("no server offers {name:?}")]
+    UnknownName {
+        /// The name that was called or looked up.
+        name: String,
+    },
+    /// The server is not connected.
+    #[error("the server {server:?} is not connected{}", Because(error.as_ref()))]
+    NotConnected {
+        /// The name of the server.
+        server: String,
+        /// Why the last connection ended or could not be opened; `None` while one is being opened,
+        /// for which [`ready`](Servers::ready) waits, or while the process of the server is
+        /// started again.
+        error: Option<ConnectionError>,
+    },
+    /// A list of the server could not be read.
+    #[error("the server {server:?}: {error}")]
+    List {
+        /// The name of the server.
+        server: String,
+        /// Why not.
+        error: Arc<ClientError>,
+    },
+}
+
+impl fmt::Debug for ServersError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Writes the reason, or that the server is only not connected yet.
+struct Because<'a>(Option<&'a ConnectionError>);
+
+impl fmt::Display for Because<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(error) => write!(f, ": {error}"),
+            None => f.write_str(" yet"),
+        }
+    }
+}
