@@ -149,14 +149,6 @@ impl DefaultEndpoints {
     }
 }
 
-/// Returns the authorization base URL of 2025-03-26: the URL of the MCP server without its path.
-// MCP 2025-03-26 basic/authorization#authorization-base-url [AUTHC-006]
-#[cfg(feature = "client")]
-#[must_use]
-pub(crate) fn base_issuer(server: &Location) -> alloc::string::String {
-    server.origin().to_string()
-}
-
 /// Adds the URL with this path on the host of `base`, unless it is a duplicate or too long.
 fn push(urls: &mut Vec<Location>, base: &Location, path: &[&str]) {
     // Concatenated, not resolved as a reference: a path that starts with `//` would name another
@@ -330,8 +322,6 @@ mod tests {
     fn in_2025_03_26_the_server_is_its_own_authorization_server() {
         // Rule: [AUTHC-006] [AUTHC-007] [AUTHC-008].
         let server = location("https://api.example.com/v1/mcp?a");
-        #[cfg(feature = "client")]
-        assert_eq!(base_issuer(&server), "https://api.example.com");
         let urls = texts(MetadataUrls::for_base(&server));
         assert_eq!(urls, ["https://api.example.com/.well-known/oauth-authorization-server"]);
         let endpoints = DefaultEndpoints::for_base(&server).expect("secure");

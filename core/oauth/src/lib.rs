@@ -33,66 +33,35 @@ extern crate alloc;
 extern crate std;
 
 #[cfg(feature = "client")]
-mod challenge;
-#[cfg(feature = "client")]
 pub mod client;
-#[cfg(feature = "client")]
-mod client_authentication;
-#[cfg(feature = "client")]
-mod credential;
 mod discovery;
 #[cfg(any(feature = "client", feature = "server"))]
 mod dpop;
-#[cfg(feature = "client")]
-mod form;
-#[cfg(feature = "client")]
-mod metadata;
-#[cfg(feature = "client")]
-mod pkce;
 #[cfg(feature = "server")]
 pub mod protected_resource;
-#[cfg(feature = "client")]
-mod registration;
 mod resource;
-#[cfg(feature = "client")]
-mod response;
-#[cfg(feature = "client")]
-mod scopes;
-#[cfg(feature = "client")]
-mod token;
 
 #[cfg(feature = "client")]
-pub use challenge::{
-    BearerChallenge, CHALLENGES_LENGTH_MAX, CHALLENGES_MAX, Challenge, ChallengeScheme,
-    PARAMETERS_MAX,
+pub use client::{
+    authentication::NoAuthenticationMethod,
+    challenge::{
+        BearerChallenge, CHALLENGES_LENGTH_MAX, CHALLENGES_MAX, Challenge, ChallengeScheme,
+        PARAMETERS_MAX,
+    },
+    form::DuplicateParameter,
+    metadata::{
+        AuthorizationServerMetadata, InvalidResponse, MetadataFault, ProtectedResourceMetadata,
+    },
+    pkce::{CodeVerifier, ENTROPY_LENGTH, State},
+    registration::{InvalidClientDocument, RegistrationError, RegistrationFault, client_document},
+    response::{
+        AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse,
+        InvalidRedirectUri, REDIRECT_LENGTH_MAX, ResponseFault, check_redirect_uri,
+    },
+    scopes::TooManyScopes,
+    token::{TokenError, TokenFault},
 };
-#[cfg(feature = "client")]
-pub use client_authentication::NoAuthenticationMethod;
-pub use discovery::InvalidEndpoint;
-pub use discovery::{DefaultEndpoints, InvalidIssuer, MetadataUrls};
+pub use discovery::{DefaultEndpoints, InvalidEndpoint, InvalidIssuer, MetadataUrls};
 #[cfg(any(feature = "client", feature = "server"))]
 pub use dpop::InvalidDpopKey;
-#[cfg(feature = "client")]
-pub use form::DuplicateParameter;
-#[cfg(feature = "client")]
-pub use metadata::InvalidResponse;
-#[cfg(feature = "client")]
-pub use metadata::{AuthorizationServerMetadata, MetadataFault, ProtectedResourceMetadata};
-#[cfg(feature = "client")]
-pub use pkce::{CodeVerifier, ENTROPY_LENGTH, State};
-#[cfg(feature = "client")]
-pub use registration::{InvalidClientDocument, client_document};
-#[cfg(feature = "client")]
-pub use registration::{RegistrationError, RegistrationFault};
 pub use resource::{ResourceMismatch, ResourceUri, is_same_resource};
-#[cfg(feature = "client")]
-pub use response::{
-    AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse,
-    REDIRECT_LENGTH_MAX, ResponseFault,
-};
-#[cfg(feature = "client")]
-pub use response::{InvalidRedirectUri, check_redirect_uri};
-#[cfg(feature = "client")]
-pub use scopes::TooManyScopes;
-#[cfg(feature = "client")]
-pub use token::{TokenError, TokenFault};

@@ -7,8 +7,8 @@ use mcp_sansio::http::{ExchangeFailure, ExchangeId, Location};
 use mcp_sansio_sync::Arc;
 
 use super::AuthorizationClient;
-use crate::client_authentication::SigningInput;
-use crate::dpop::ProvenRequest;
+use super::authentication::SigningInput;
+use super::proof::ProvenRequest;
 use crate::{
     DuplicateParameter, InvalidIssuer, InvalidRedirectUri, MetadataFault, NoAuthenticationMethod,
     RegistrationFault, ResponseFault, TokenFault, TooManyScopes,

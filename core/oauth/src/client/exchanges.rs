@@ -14,13 +14,13 @@ use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Arc;
 
 use super::flow::Goal;
+use super::proof::asks_for_nonce;
+use super::token::TokenType;
 use super::tokens::{RetryableRequest, WaitReason};
 use super::{
     ActionFailure, ActionId, AuthorizationClient, AuthorizationEvent, AuthorizationFailure,
     WaitingFor,
 };
-use crate::dpop::asks_for_nonce;
-use crate::token::TokenType;
 use crate::{BearerChallenge, Challenge};
 
 /// The exchanges in progress on the network. They have their own ids: a request that is sent again

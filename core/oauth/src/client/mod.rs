@@ -1,9 +1,20 @@
 //! The client's side of authorization, as a machine between an HTTP client and the network.
 
 mod action;
+pub(crate) mod authentication;
+pub(crate) mod challenge;
+mod credential;
 mod exchanges;
 mod flow;
+pub(crate) mod form;
+pub(crate) mod metadata;
 mod options;
+pub(crate) mod pkce;
+pub(crate) mod proof;
+pub(crate) mod registration;
+pub(crate) mod response;
+pub(crate) mod scopes;
+pub(crate) mod token;
 mod tokens;
 
 use alloc::boxed::Box;
@@ -11,36 +22,28 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use action::ActionQueue;
-use exchanges::Fetch;
-use exchanges::{Exchange, Exchanges};
-use flow::{Flow, Goal};
 use mcp_sansio::Instant;
 use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio_sync::Arc;
-use tokens::Clock;
-use tokens::Generations;
-use tokens::Operations;
-use tokens::Tokens;
-use tokens::{RetryableRequest, WaitingRequests};
 
-use crate::credential::StoredClient;
-use crate::dpop::Nonces;
-use crate::pkce::Entropy;
+use action::ActionQueue;
+use credential::StoredClient;
+use exchanges::{Exchange, Exchanges, Fetch};
+use flow::{Flow, Goal};
+use pkce::Entropy;
+use proof::Nonces;
+use tokens::{Clock, Generations, Operations, RetryableRequest, Tokens, WaitingRequests};
 
-pub(crate) use tokens::Generation;
-
-pub use action::AuthorizationEvent;
 pub use action::{
-    ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationRequest,
-    Credential, CredentialKey, SigningKey, SigningRequest,
+    ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationEvent,
+    AuthorizationFailure, AuthorizationRequest, Credential, CredentialKey, SigningKey,
+    SigningRequest, WaitingFor,
 };
-pub use action::{AuthorizationFailure, WaitingFor};
 pub use options::{
-    ApplicationType, AuthorizationOptions, ClientMetadata, ClientSecret, DpopKey, GrantFlow,
-    IdentityProvider, InvalidOption, RegisteredClient,
+    ApplicationType, AuthorizationLimits, AuthorizationOptions, ClientMetadata, ClientSecret,
+    ClientTimeouts, DpopKey, GrantFlow, IdentityProvider, InvalidOption, RegisteredClient,
 };
-pub use options::{AuthorizationLimits, ClientTimeouts};
+pub(crate) use tokens::Generation;
 
 /// The recipient of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

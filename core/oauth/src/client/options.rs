@@ -6,9 +6,9 @@ use core::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::http::{InvalidUrl, Location};
 
+use super::registration::check_client_id;
 use crate::discovery::is_secure;
 use crate::dpop::ProofKey;
-use crate::registration::check_client_id;
 use crate::{
     InvalidClientDocument, InvalidDpopKey, InvalidEndpoint, InvalidIssuer, InvalidRedirectUri,
     MetadataUrls, check_redirect_uri,

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::ActionId;
-use crate::client_authentication::SigningInput;
-use crate::credential::StoredTokens;
-use crate::scopes::Scopes;
+use super::authentication::SigningInput;
+use super::credential::StoredTokens;
+use super::scopes::Scopes;
 
 /// The current tokens. They are sent only to their servers and to the store of the application;
 /// debug output omits them.

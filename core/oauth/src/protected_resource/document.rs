@@ -120,7 +120,7 @@ const fn bare(status: Status) -> Response {
 }
 
 // The output of the server is parsed with the client's code.
-#[cfg(all(test, feature = "client"))]
+#[cfg(test)]
 mod tests {
     use mcp_sansio::Revision;
     use mcp_sansio::http::Location;

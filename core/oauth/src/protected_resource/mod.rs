@@ -6,7 +6,7 @@ mod dpop;
 mod grant;
 mod scope;
 mod static_tokens;
-#[cfg(all(test, feature = "client"))]
+#[cfg(test)]
 mod tests;
 mod token;
 

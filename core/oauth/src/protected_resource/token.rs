@@ -217,7 +217,7 @@ pub(super) fn token68(text: &[u8]) -> Option<String> {
 }
 
 // The output of the server is parsed with the client's code.
-#[cfg(all(test, feature = "client"))]
+#[cfg(test)]
 mod tests {
     use alloc::format;
 

@@ -17,13 +17,13 @@ use super::super::{
 };
 use super::token::GrantSource;
 use super::{Flow, Goal, Next, Outcome, Step, StepResult, TokenLock};
-use crate::client_authentication::AuthenticationMethod;
-use crate::credential::{StoredClient, StoredIssuer, StoredTokens};
+use crate::client::authentication::AuthenticationMethod;
+use crate::client::credential::{StoredClient, StoredIssuer, StoredTokens};
+use crate::client::metadata::is_same_issuer;
+use crate::client::registration::{Registration, RegistrationRequest, method_to_register};
+use crate::client::scopes::Scopes;
+use crate::client::token::GrantType;
 use crate::discovery::endpoint;
-use crate::metadata::is_same_issuer;
-use crate::registration::{Registration, RegistrationRequest, method_to_register};
-use crate::scopes::Scopes;
-use crate::token::GrantType;
 use crate::{
     AuthorizationServerMetadata, MetadataFault, NoAuthenticationMethod, RegistrationFault,
     ResourceUri,

@@ -18,11 +18,10 @@ use super::{
     ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationClient,
     AuthorizationEvent, AuthorizationFailure, AuthorizationRequest, GrantFlow, WaitingFor,
 };
-use crate::discovery::base_issuer;
+use crate::client::form::Form;
+use crate::client::metadata::{base_issuer, is_same_issuer};
+use crate::client::scopes::{ScopeSelection, Scopes};
 use crate::discovery::is_secure;
-use crate::form::Form;
-use crate::metadata::is_same_issuer;
-use crate::scopes::{ScopeSelection, Scopes};
 use crate::{
     AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, CodeVerifier,
     DefaultEndpoints, ExpectedResponse, MetadataUrls, ProtectedResourceMetadata, ResourceUri,

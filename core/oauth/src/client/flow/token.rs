@@ -10,15 +10,6 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::Field;
 use mcp_sansio_sync::Arc;
 
-use crate::client_authentication::SigningInput;
-use crate::client_authentication::{AuthenticationMethod, ClientProof, assertion};
-use crate::credential::StoredTokens;
-use crate::form;
-use crate::metadata::is_same_issuer;
-use crate::scopes::Scopes;
-use crate::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenType};
-use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError, TokenFault};
-
 use super::super::exchanges::Fetched;
 use super::super::{
     ActionId, AuthorizationClient, AuthorizationFailure, ClientSecret, Generation, GrantFlow,
@@ -26,6 +17,13 @@ use super::super::{
 };
 use super::identity::{Identity, no_authentication};
 use super::{Flow, Goal, Next, Outcome, Step, StepResult};
+use crate::client::authentication::{AuthenticationMethod, ClientProof, SigningInput, assertion};
+use crate::client::credential::StoredTokens;
+use crate::client::form;
+use crate::client::metadata::is_same_issuer;
+use crate::client::scopes::Scopes;
+use crate::client::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenType};
+use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError, TokenFault};
 
 /// A token request.
 pub(super) struct TokenStep {

@@ -1,6 +1,6 @@
 //! Tokens that are bound to a key of the client: DPoP (RFC 9449).
 
-#[cfg(all(test, feature = "client"))]
+#[cfg(test)]
 mod tests;
 
 use alloc::boxed::Box;
@@ -447,6 +447,13 @@ impl DpopProof {
         let Inner { key, input, signature, .. } = &*self.0;
         let jwk = key.to_json();
         verify(&ProofSignature { algorithm: key.algorithm(), jwk: &jwk, input, signature })
+    }
+}
+
+impl ProofKey {
+    /// Returns the key as a JWK, with the members that its thumbprint covers.
+    pub(super) fn to_json(&self) -> String {
+        serde_json::to_string(&self.jwk).expect("strings serialize")
     }
 }
 

@@ -10,7 +10,8 @@ use mcp_sansio_sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::client::DpopKey;
-use crate::dpop::{ProofKey, ProvenRequest};
+use crate::client::proof::ProvenRequest;
+use crate::dpop::ProofKey;
 use crate::protected_resource::{
     Grant, StaticTokens, TokenCheck, TokenRefusal, VerifiedToken, tests as server,
 };

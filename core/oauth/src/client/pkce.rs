@@ -73,7 +73,7 @@ impl State {
 
 /// Whether two secrets are equal, compared in a time that does not depend on the position of a
 /// difference.
-pub(super) fn are_same(ours: &str, theirs: &str) -> bool {
+pub(crate) fn are_same(ours: &str, theirs: &str) -> bool {
     let (ours, theirs) = (ours.as_bytes(), theirs.as_bytes());
     let mut difference = u8::from(ours.len() != theirs.len());
     for (ours, theirs) in ours.iter().zip(theirs) {
@@ -97,24 +97,24 @@ const LABEL: &[u8] = b"mcp-sansio authorization entropy";
 const JTI_LENGTH: usize = 16;
 
 /// A seed with a counter. The seed reveals all secrets; a secret reveals nothing about the others.
-pub(super) struct Entropy {
+pub(crate) struct Entropy {
     seed: [u8; 32],
     count: u64,
 }
 
 impl Entropy {
     /// Creates a source. The seed must be unpredictable and unique.
-    pub(super) const fn new(seed: [u8; 32]) -> Self {
+    pub(crate) const fn new(seed: [u8; 32]) -> Self {
         Self { seed, count: 0 }
     }
 
     /// Returns 32 unpredictable bytes: for a PKCE verifier or a `state`.
-    pub(super) fn secret(&mut self) -> [u8; 32] {
+    pub(crate) fn secret(&mut self) -> [u8; 32] {
         self.next(0)
     }
 
     /// Returns a unique text for the id of a token. It is public.
-    pub(super) fn jti(&mut self) -> String {
+    pub(crate) fn jti(&mut self) -> String {
         URL_SAFE_NO_PAD.encode(&self.next(1)[..JTI_LENGTH])
     }
 

@@ -7,48 +7,48 @@ use core::fmt;
 use mcp_sansio::http::{Location, Scheme};
 use serde::{Deserialize, Serialize};
 
-use super::client::{ApplicationType, ClientMetadata};
-use super::client_authentication::{AuthenticationMethod, NoAuthenticationMethod};
+use super::authentication::{AuthenticationMethod, NoAuthenticationMethod};
 use super::metadata::{
     InvalidResponse, error_code, lenient, printable, read_object, seconds, texts,
 };
 use super::response::{InvalidRedirectUri, check_redirect_uri};
 use super::scopes::Scopes;
 use super::token::GrantType;
+use crate::client::{ApplicationType, ClientMetadata};
 
 /// The longest accepted id and password, in bytes: they are sent often.
 const TEXT_LENGTH_MAX: usize = 4096;
 
 /// The data of a registration request.
 #[derive(Clone, Debug)]
-pub(super) struct RegistrationRequest<'a> {
+pub(crate) struct RegistrationRequest<'a> {
     /// The metadata of the client.
-    pub(super) metadata: &'a ClientMetadata,
+    pub(crate) metadata: &'a ClientMetadata,
     /// The grant that it requests tokens with.
-    pub(super) grant: GrantType,
+    pub(crate) grant: GrantType,
     /// The redirect URIs; empty except for [`GrantType::AuthorizationCode`].
-    pub(super) redirect_uris: &'a [String],
+    pub(crate) redirect_uris: &'a [String],
     /// Whether it requests refresh tokens.
-    pub(super) refresh: bool,
+    pub(crate) refresh: bool,
     /// How it will authenticate: see [`method_to_register`].
-    pub(super) method: AuthenticationMethod,
+    pub(crate) method: AuthenticationMethod,
     /// The scopes that it will request, if known.
-    pub(super) scopes: &'a Scopes,
+    pub(crate) scopes: &'a Scopes,
 }
 
 /// A registration as returned by the authorization server.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Registration {
+pub(crate) struct Registration {
     /// The client id.
-    pub(super) client_id: String,
+    pub(crate) client_id: String,
     /// The password.
-    pub(super) client_secret: Option<String>,
+    pub(crate) client_secret: Option<String>,
     /// When the password expires, in seconds since 1970; `None` if never.
-    pub(super) secret_expires_at: Option<u64>,
+    pub(crate) secret_expires_at: Option<u64>,
     /// How the client authenticates, if the server says so; otherwise as requested.
-    pub(super) method: Option<String>,
+    pub(crate) method: Option<String>,
     /// The registered redirect URIs, if the server names them; otherwise those requested.
-    pub(super) redirect_uris: Option<Vec<String>>,
+    pub(crate) redirect_uris: Option<Vec<String>>,
 }
 
 /// The error of a registration endpoint. Unverified text of the authorization server, for display
@@ -89,7 +89,7 @@ pub enum RegistrationFault {
 ///
 /// [`NoAuthenticationMethod::Unsupported`].
 // MCP 2025-06-18 basic/authorization#standards-compliance [AUTHC-066]
-pub(super) fn method_to_register(
+pub(crate) fn method_to_register(
     supported: Option<&[String]>,
     secret: bool,
 ) -> Result<AuthenticationMethod, NoAuthenticationMethod> {
@@ -115,12 +115,12 @@ impl RegistrationRequest<'_> {
     /// # Errors
     ///
     /// The application's error: a redirect URI that it must not use.
-    pub(super) fn to_json(&self) -> Result<String, InvalidRedirectUri> {
+    pub(crate) fn to_json(&self) -> Result<String, InvalidRedirectUri> {
         self.members(None)
     }
 
     /// Like [`to_json`](Self::to_json), with the id of a client that already has one.
-    pub(super) fn members(&self, client_id: Option<&str>) -> Result<String, InvalidRedirectUri> {
+    pub(crate) fn members(&self, client_id: Option<&str>) -> Result<String, InvalidRedirectUri> {
         let redirects = self.grant == GrantType::AuthorizationCode;
         if redirects == self.redirect_uris.is_empty() {
             return Err(InvalidRedirectUri::Count);
@@ -158,7 +158,7 @@ impl Registration {
     /// # Errors
     ///
     /// See [`RegistrationFault`].
-    pub(super) fn parse(body: &[u8]) -> Result<Self, RegistrationFault> {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, RegistrationFault> {
         let answer: Answer = read_object(body)?;
         if let Some(error) = &answer.error {
             let description = answer.error_description.as_deref().map(printable);
@@ -265,7 +265,7 @@ pub enum InvalidClientDocument {
 ///
 /// The application's error: see [`InvalidClientDocument`].
 // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029]
-pub(super) fn check_client_id(url: &Location) -> Result<(), InvalidClientDocument> {
+pub(crate) fn check_client_id(url: &Location) -> Result<(), InvalidClientDocument> {
     if url.origin().scheme() != Scheme::Https {
         return Err(InvalidClientDocument::Insecure);
     }

@@ -7,9 +7,9 @@ use core::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::client::{ClientSecret, Credential, Generation};
-use super::client_authentication::AuthenticationMethod;
+use super::authentication::AuthenticationMethod;
 use super::token::{TokenType, is_token};
+use crate::client::{ClientSecret, Credential, Generation};
 
 /// The names of the formats. A changed format needs a new name, because stored credentials may have
 /// any age.
@@ -19,77 +19,77 @@ const ISSUER_FORM: &str = "mcp-sansio issuer 1";
 
 /// The stored tokens for an MCP server. Contains no password of the client.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct StoredTokens {
+pub(crate) struct StoredTokens {
     /// The issuer of the tokens.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-039]
-    pub(super) issuer: String,
+    pub(crate) issuer: String,
     /// The endpoint that renews them.
-    pub(super) token_endpoint: String,
+    pub(crate) token_endpoint: String,
     /// The id of the client at the issuer.
-    pub(super) client_id: String,
+    pub(crate) client_id: String,
     /// How the client authenticates at the issuer.
-    pub(super) method: AuthenticationMethod,
+    pub(crate) method: AuthenticationMethod,
     /// The resource that the tokens are for.
-    pub(super) resource: String,
+    pub(crate) resource: String,
     /// The access token.
-    pub(super) access_token: String,
+    pub(crate) access_token: String,
     /// The type of the access token.
-    pub(super) token_type: TokenType,
+    pub(crate) token_type: TokenType,
     /// The refresh token.
-    pub(super) refresh_token: Option<String>,
+    pub(crate) refresh_token: Option<String>,
     /// When the access token expires, in seconds since 1970, if known.
-    pub(super) expires_at: Option<u64>,
+    pub(crate) expires_at: Option<u64>,
     /// The requested scopes, separated by spaces.
-    pub(super) requested: String,
+    pub(crate) requested: String,
     /// The granted scopes, separated by spaces.
-    pub(super) granted: String,
+    pub(crate) granted: String,
     /// The thumbprint of the key that the tokens are bound to.
-    pub(super) thumbprint: Option<String>,
+    pub(crate) thumbprint: Option<String>,
     /// Which tokens these replace. Absent in credentials of earlier versions.
     #[serde(default)]
-    pub(super) generation: Generation,
+    pub(crate) generation: Generation,
 }
 
 /// The dynamic registration of a client at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct StoredClient {
+pub(crate) struct StoredClient {
     /// The authorization server.
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
-    pub(super) issuer: String,
+    pub(crate) issuer: String,
     /// The id of the client there.
-    pub(super) client_id: String,
+    pub(crate) client_id: String,
     /// The password.
-    pub(super) client_secret: Option<String>,
+    pub(crate) client_secret: Option<String>,
     /// When the password expires, in seconds since 1970; `None` if never.
-    pub(super) secret_expires_at: Option<u64>,
+    pub(crate) secret_expires_at: Option<u64>,
     /// How the client authenticates.
-    pub(super) method: AuthenticationMethod,
+    pub(crate) method: AuthenticationMethod,
     /// The registered redirect URIs.
-    pub(super) redirect_uris: Vec<String>,
+    pub(crate) redirect_uris: Vec<String>,
     /// The body of the registration request without its scopes: a different request needs a new
     /// registration.
-    pub(super) request: String,
+    pub(crate) request: String,
     /// The scopes that were to be registered, separated by spaces. Absent in credentials of earlier
     /// versions, which registered none.
     #[serde(default)]
-    pub(super) scope: String,
+    pub(crate) scope: String,
 }
 
 /// The issuer that a registered client without a configured issuer is bound to.
 // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct StoredIssuer {
-    pub(super) issuer: String,
+pub(crate) struct StoredIssuer {
+    pub(crate) issuer: String,
 }
 
 impl StoredTokens {
     /// Returns the text to store.
-    pub(super) fn to_credential(&self) -> Credential {
+    pub(crate) fn to_credential(&self) -> Credential {
         write(TOKENS_FORM, self)
     }
 
     /// Reads a stored credential; `None` if it is of another kind.
-    pub(super) fn read(credential: &Credential) -> Option<Self> {
+    pub(crate) fn read(credential: &Credential) -> Option<Self> {
         // The token is sent in a request field, and other programs may have changed the stored
         // text.
         let mut kept: Self = read(TOKENS_FORM, credential)?;
@@ -100,17 +100,17 @@ impl StoredTokens {
 
 impl StoredClient {
     /// Returns the text to store.
-    pub(super) fn to_credential(&self) -> Credential {
+    pub(crate) fn to_credential(&self) -> Credential {
         write(CLIENT_FORM, self)
     }
 
     /// Reads a stored credential; `None` if it is of another kind.
-    pub(super) fn read(credential: &Credential) -> Option<Self> {
+    pub(crate) fn read(credential: &Credential) -> Option<Self> {
         read(CLIENT_FORM, credential)
     }
 
     /// Returns the credential of the client.
-    pub(super) fn secret(&self) -> ClientSecret {
+    pub(crate) fn secret(&self) -> ClientSecret {
         match &self.client_secret {
             Some(password) => ClientSecret::Password(password.clone()),
             None => ClientSecret::None,
@@ -119,19 +119,19 @@ impl StoredClient {
 
     /// Whether the registration is valid at `now`, in seconds since 1970, and was made with
     /// `request`.
-    pub(super) fn fits(&self, request: &str, now: u64) -> bool {
+    pub(crate) fn fits(&self, request: &str, now: u64) -> bool {
         self.request == request && self.secret_expires_at.is_none_or(|expiry| now < expiry)
     }
 }
 
 impl StoredIssuer {
     /// Returns the text to store.
-    pub(super) fn to_credential(&self) -> Credential {
+    pub(crate) fn to_credential(&self) -> Credential {
         write(ISSUER_FORM, self)
     }
 
     /// Reads a stored credential; `None` if it is of another kind.
-    pub(super) fn read(credential: &Credential) -> Option<Self> {
+    pub(crate) fn read(credential: &Credential) -> Option<Self> {
         read(ISSUER_FORM, credential)
     }
 }

@@ -1,4 +1,4 @@
-//! The proofs of a client.
+//! Proofs that the client holds the key its tokens are bound to: DPoP (RFC 9449).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,9 +10,13 @@ use mcp_sansio::http::{Location, Origin};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{ProofKey, PublicJwk, USE_DPOP_NONCE};
-use crate::challenge::{BearerChallenge, Challenge};
-use crate::client_authentication::SigningInput;
+use super::DpopKey;
+use super::authentication::SigningInput;
+use super::challenge::{BearerChallenge, Challenge};
+use crate::dpop::{InvalidDpopKey, Jwk, ProofKey, PublicJwk, USE_DPOP_NONCE};
+
+/// The longest accepted key, in bytes: an RSA key of 16,384 bits has half of it.
+const JWK_LENGTH_MAX: usize = 8192;
 
 /// A request that needs a proof.
 #[derive(Clone, Copy)]
@@ -23,7 +27,7 @@ pub(crate) struct ProvenRequest<'a> {
     pub(crate) url: &'a Location,
     /// The token of the request's `Authorization`; `None` at the token endpoint.
     pub(crate) access_token: Option<&'a str>,
-    /// The last nonce of the server: see [`Nonces::get`](super::Nonces::get).
+    /// The last nonce of the server: see [`Nonces::get`](Nonces::get).
     pub(crate) nonce: Option<&'a str>,
     /// A unique id for the proof.
     pub(crate) jti: &'a str,
@@ -32,10 +36,23 @@ pub(crate) struct ProvenRequest<'a> {
 }
 
 impl ProofKey {
+    /// Parses a key of the configuration.
+    ///
+    /// # Errors
+    ///
+    /// A configuration error: see [`InvalidDpopKey`].
+    pub(crate) fn new(key: &DpopKey) -> Result<Self, InvalidDpopKey> {
+        if key.jwk.len() > JWK_LENGTH_MAX || !key.jwk.trim_ascii_start().starts_with('{') {
+            return Err(InvalidDpopKey::Malformed);
+        }
+        let jwk: Jwk = serde_json::from_str(&key.jwk).map_err(|_| InvalidDpopKey::Malformed)?;
+        Self::from_jwk(&key.algorithm, jwk)
+    }
+
     /// Returns the proof for a request, to be signed (RFC 9449, section 4.2). Each proof is valid
     /// for one request.
     pub(crate) fn proof(&self, request: &ProvenRequest<'_>) -> SigningInput {
-        let header = Header { typ: "dpop+jwt", alg: self.algorithm(), jwk: self.jwk() };
+        let header = Header { typ: "dpop+jwt", alg: self.algorithm(), jwk: &self.jwk };
         let url = request.url.as_str();
         let claims = Claims {
             jti: request.jti,
@@ -143,7 +160,6 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::client::DpopKey;
 
     fn parts(url: &str, access_token: Option<&str>, nonce: Option<&str>) -> Vec<String> {
         let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ","kid":"k","use":"sig"}"#;
@@ -254,5 +270,86 @@ mod nonces_tests {
         }
         assert_eq!((nonces.get(&url(1)), nonces.get(&url(2))), (None, Some("n")));
         assert_eq!(nonces.0.len(), NONCES_MAX);
+    }
+}
+
+#[cfg(test)]
+mod key_tests {
+    use alloc::format;
+
+    use super::*;
+
+    const RFC_9449: &str = r#"{"kty":"EC","crv":"P-256",
+        "x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs",
+        "y":"9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA"}"#;
+    const RFC_7638: &str = concat!(
+        r#"{"kty":"RSA","n":"#,
+        "\"0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1",
+        "L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4",
+        "QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbO",
+        "pbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csF",
+        "Cur-kEgU8awapJzKnqDKgw\"",
+        r#","e":"AQAB","alg":"RS256","kid":"2011-04-29"}"#
+    );
+    const RFC_8037: &str =
+        r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+
+    fn key(algorithm: &str, jwk: &str) -> Result<ProofKey, InvalidDpopKey> {
+        ProofKey::new(&DpopKey::new(algorithm, jwk))
+    }
+
+    #[test]
+    fn thumbprints_match_the_examples() {
+        for (algorithm, jwk, thumbprint) in [
+            ("ES256", RFC_9449, "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"),
+            ("RS256", RFC_7638, "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"),
+            ("EdDSA", RFC_8037, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"),
+        ] {
+            let key = key(algorithm, jwk).expect(algorithm);
+            assert_eq!(key.thumbprint(), thumbprint);
+            assert_eq!(key.algorithm(), algorithm);
+        }
+    }
+
+    #[test]
+    fn a_private_key_is_refused() {
+        for member in ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] {
+            for jwk in [RFC_9449, RFC_7638, RFC_8037] {
+                let jwk = jwk.replacen('{', &format!(r#"{{"{member}":"AQ","#), 1);
+                assert_eq!(key("ES256", &jwk), Err(InvalidDpopKey::Private), "{member}");
+            }
+        }
+        assert_eq!(key("HS256", r#"{"kty":"oct","k":"AQ"}"#), Err(InvalidDpopKey::Private));
+    }
+
+    #[test]
+    fn an_algorithm_requires_a_matching_key() {
+        for algorithm in ["none", "HS256", "RS256", "ES384", "es256", ""] {
+            assert_eq!(key(algorithm, RFC_9449), Err(InvalidDpopKey::Algorithm), "{algorithm}");
+        }
+        assert!(key("PS512", RFC_7638).is_ok());
+        assert!(key("Ed25519", RFC_8037).is_ok());
+        assert_eq!(key("Ed448", RFC_8037), Err(InvalidDpopKey::Algorithm));
+        let agreement = RFC_8037.replace("Ed25519", "X25519");
+        assert_eq!(key("EdDSA", &agreement), Err(InvalidDpopKey::Algorithm));
+    }
+
+    #[test]
+    fn an_invalid_public_key_is_refused() {
+        for jwk in [
+            "",
+            "null",
+            r#"["EC","P-256","AQ","AQ"]"#,
+            r#"{"kty":"EC","crv":"P-256","x":"AQ"}"#,
+            r#"{"kty":"EC","crv":"P-256","x":"AQ","y":""}"#,
+            r#"{"kty":"EC","crv":"P-256","x":"AQ","y":"A="}"#,
+            r#"{"kty":"EC","kty":"EC","crv":"P-256","x":"AQ","y":"AQ"}"#,
+            r#"{"kty":"XX","crv":"P-256","x":"AQ","y":"AQ"}"#,
+            r#"{"crv":"P-256","x":"AQ","y":"AQ"}"#,
+        ] {
+            assert_eq!(key("ES256", jwk), Err(InvalidDpopKey::Malformed), "{jwk}");
+        }
+        let long = [RFC_9449, &*" ".repeat(JWK_LENGTH_MAX)].concat();
+        assert_eq!(key("ES256", &long), Err(InvalidDpopKey::Malformed));
     }
 }

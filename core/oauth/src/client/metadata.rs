@@ -9,8 +9,8 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::discovery::{InvalidEndpoint, endpoint};
-use super::resource::{ResourceMismatch, ResourceUri};
+use crate::discovery::{InvalidEndpoint, endpoint};
+use crate::resource::{ResourceMismatch, ResourceUri};
 
 /// The metadata of a protected resource, which is an MCP server. As received and not validated;
 /// members without a use for clients are dropped.
@@ -197,7 +197,7 @@ impl AuthorizationServerMetadata {
 ///
 /// The URLs of the metadata are derived without that slash (RFC 8414, section 3.1), so that both
 /// have the same document: no server can pass itself off as another one.
-pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
     let bare = |issuer| str::strip_suffix(issuer, '/').unwrap_or(issuer);
     bare(one) == bare(other)
 }
@@ -260,7 +260,7 @@ pub enum InvalidResponse {
 }
 
 /// Parses the known members of a JSON object. Linear in its length.
-pub(super) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, InvalidResponse> {
+pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, InvalidResponse> {
     if body.len() > DOCUMENT_LENGTH_MAX {
         return Err(InvalidResponse::TooLong);
     }
@@ -275,7 +275,7 @@ pub(super) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, Invalid
 
 /// Returns the printable characters of a server's error text, which should be ASCII (RFC 6749,
 /// section 5.2). Linear.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|it| matches!(it, ' '..='~')).take(TEXT_LENGTH_MAX).collect()
 }
 
@@ -298,7 +298,7 @@ impl<T> Either<T> {
 
 /// Reads an optional member. One of another type counts as absent: a member that the client can do
 /// without must not make an answer useless.
-pub(super) fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(crate) fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -315,7 +315,7 @@ enum OneOrMany {
 
 /// Reads a list of texts, without elements of another type. A single text has its elements between
 /// spaces.
-pub(super) fn texts<'de, D>(deserializer: D) -> Result<Option<Vec<String>>, D::Error>
+pub(crate) fn texts<'de, D>(deserializer: D) -> Result<Option<Vec<String>>, D::Error>
 where
     D: Deserializer<'de>,
 {
@@ -329,7 +329,7 @@ where
 
 /// Reads an error code. An object or another value that says that there is an error is kept as
 /// JSON; an empty text, zero and `false` are not errors.
-pub(super) fn error_code<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
+pub(crate) fn error_code<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
 where
     D: Deserializer<'de>,
 {
@@ -351,7 +351,7 @@ enum Seconds {
 
 /// Parses a time in seconds, which some servers write as a string or with a fraction. A negative
 /// time is zero. A value of another type counts as absent.
-pub(super) fn seconds<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
+pub(crate) fn seconds<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
 where
     D: Deserializer<'de>,
 {
@@ -361,6 +361,13 @@ where
         Seconds::Number(seconds) => Some(seconds as u64),
         Seconds::Text(seconds) => seconds.parse().ok().map(|it: f64| it as u64),
     }))
+}
+
+/// Returns the authorization base URL of 2025-03-26: the URL of the MCP server without its path.
+// MCP 2025-03-26 basic/authorization#authorization-base-url [AUTHC-006]
+#[must_use]
+pub(crate) fn base_issuer(server: &Location) -> String {
+    server.origin().to_string()
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use core::fmt;
 use mcp_sansio::catalog::{InvalidUri, check_uri};
 use mcp_sansio::http::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 
-use super::client::{ApplicationType, AuthorizationRequest};
-use super::discovery::is_secure;
 use super::form::{decode, parameters};
 use super::metadata::printable;
 use super::pkce::{State, are_same};
+use crate::client::{ApplicationType, AuthorizationRequest};
+use crate::discovery::is_secure;
 
 /// The longest accepted redirect, in bytes.
 pub const REDIRECT_LENGTH_MAX: usize = 64 * 1024;

@@ -7,11 +7,11 @@ use core::fmt;
 use mcp_sansio::http::Location;
 
 /// The media type of a [`Form`].
-pub(super) const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
+pub(crate) const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// The parameters of a request, in their order.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Form {
+pub(crate) struct Form {
     names: Vec<&'static str>,
     text: String,
 }
@@ -25,12 +25,12 @@ pub struct DuplicateParameter(pub &'static str);
 
 impl Form {
     /// Creates a form without parameters.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { names: Vec::new(), text: String::new() }
     }
 
     /// Adds a parameter, which must not be present yet.
-    pub(super) fn push(&mut self, name: &'static str, value: &str) {
+    pub(crate) fn push(&mut self, name: &'static str, value: &str) {
         debug_assert!(!self.names.contains(&name), "duplicate parameter: {name}");
         self.names.push(name);
         if !self.text.is_empty() {
@@ -42,7 +42,7 @@ impl Form {
     }
 
     /// Returns the parameters as a body.
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
@@ -52,7 +52,7 @@ impl Form {
     /// # Errors
     ///
     /// The endpoint already has one of these parameters: duplicates are not allowed.
-    pub(super) fn appended_to(&self, endpoint: &Location) -> Result<String, DuplicateParameter> {
+    pub(crate) fn appended_to(&self, endpoint: &Location) -> Result<String, DuplicateParameter> {
         let url = endpoint.as_str();
         let query = url.split_once('?').map(|(_, query)| query);
         for (name, _) in parameters(query.unwrap_or_default()) {
@@ -78,13 +78,13 @@ impl fmt::Debug for Form {
 }
 
 /// Returns the names and values of a query, still encoded.
-pub(super) fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query.split('&').map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
 }
 
 /// Encodes a value so that every form parser decodes the same bytes: escapes everything except
 /// unreserved characters (RFC 3986, section 2.3) and writes a space as `+`.
-pub(super) fn encode(value: &str, text: &mut String) {
+pub(crate) fn encode(value: &str, text: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in value.bytes() {
         match byte {
@@ -102,7 +102,7 @@ pub(super) fn encode(value: &str, text: &mut String) {
 }
 
 /// Decodes a name or a value of a form; `None` if its encoding is invalid. Linear.
-pub(super) fn decode(text: &str) -> Option<String> {
+pub(crate) fn decode(text: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

@@ -7,14 +7,14 @@ use core::fmt;
 use mcp_sansio::Revision;
 
 /// The scope that requests a refresh token (OpenID Connect Core, section 11).
-pub(super) const OFFLINE_ACCESS: &str = "offline_access";
+pub(crate) const OFFLINE_ACCESS: &str = "offline_access";
 
 /// Scopes (RFC 6749, section 3.3), without duplicates, in their original order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Scopes(Vec<String>);
+pub(crate) struct Scopes(Vec<String>);
 
 /// There are more scopes than
-/// [`AuthorizationLimits::scopes_max`](super::client::AuthorizationLimits::scopes_max). The error of the server
+/// [`AuthorizationLimits::scopes_max`](crate::client::AuthorizationLimits::scopes_max). The error of the server
 /// that named them; requesting only some of them would be a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than {max} scopes")]
@@ -26,40 +26,40 @@ pub struct TooManyScopes {
 
 /// The inputs for selecting scopes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ScopeSelection<'a> {
+pub(crate) struct ScopeSelection<'a> {
     /// The assumed revision of the server.
-    pub(super) revision: Revision,
+    pub(crate) revision: Revision,
     /// `scope` of the challenge that started the authorization.
-    pub(super) challenged: Option<&'a str>,
+    pub(crate) challenged: Option<&'a str>,
     /// `scopes_supported` of the protected resource.
-    pub(super) resource: Option<&'a [String]>,
+    pub(crate) resource: Option<&'a [String]>,
     /// `scopes_supported` of the authorization server.
-    pub(super) issuer: Option<&'a [String]>,
+    pub(crate) issuer: Option<&'a [String]>,
     /// The scopes that the application always wants.
-    pub(super) wanted: &'a [String],
+    pub(crate) wanted: &'a [String],
     /// The scopes that were requested and granted before, to be kept. Empty the first time.
-    pub(super) held: &'a Scopes,
+    pub(crate) held: &'a Scopes,
     /// Whether to request a refresh token.
-    pub(super) offline_access: bool,
+    pub(crate) offline_access: bool,
     /// The most scopes to request.
-    pub(super) max: usize,
+    pub(crate) max: usize,
 }
 
 impl Scopes {
     /// Creates an empty set.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(Vec::new())
     }
 
     /// Parses scopes separated by spaces. Skips invalid ones.
-    pub(super) fn parse(text: &str, max: usize) -> Result<Self, TooManyScopes> {
+    pub(crate) fn parse(text: &str, max: usize) -> Result<Self, TooManyScopes> {
         let mut scopes = Self::new();
         scopes.extend(text.split(' '), max)?;
         Ok(scopes)
     }
 
     /// Adds scopes that are not present yet. Skips invalid ones.
-    pub(super) fn extend<'a>(
+    pub(crate) fn extend<'a>(
         &mut self,
         scopes: impl IntoIterator<Item = &'a str>,
         max: usize,
@@ -77,7 +77,7 @@ impl Scopes {
     }
 
     /// Selects the scopes to request.
-    pub(super) fn select(from: &ScopeSelection<'_>) -> Result<Self, TooManyScopes> {
+    pub(crate) fn select(from: &ScopeSelection<'_>) -> Result<Self, TooManyScopes> {
         let max = from.max;
         // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-055]
         let mut scopes = from.held.clone();
@@ -100,22 +100,22 @@ impl Scopes {
     }
 
     /// Whether a scope is included.
-    pub(super) fn contains(&self, scope: &str) -> bool {
+    pub(crate) fn contains(&self, scope: &str) -> bool {
         self.0.iter().any(|it| it == scope)
     }
 
     /// Whether all of the other scopes are included.
-    pub(super) fn contains_all(&self, others: &Self) -> bool {
+    pub(crate) fn contains_all(&self, others: &Self) -> bool {
         others.iter().all(|it| self.contains(it))
     }
 
     /// Returns the scopes in their order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|it| &**it)
     }
 
     /// Whether the set is empty: then requests omit `scope`.
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -134,7 +134,7 @@ impl fmt::Display for Scopes {
 }
 
 /// Whether a text has at least one scope, and only characters of scopes (RFC 6750, section 3).
-pub(super) fn is_scope_list(text: &str) -> bool {
+pub(crate) fn is_scope_list(text: &str) -> bool {
     let mut scopes = text.split(' ').filter(|it| !it.is_empty()).peekable();
     scopes.peek().is_some() && scopes.all(is_scope)
 }

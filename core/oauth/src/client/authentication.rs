@@ -7,9 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde::Serialize;
 
-use super::client::ClientSecret;
-use super::form;
 use super::form::Form;
+use crate::client::{ClientSecret, form};
 
 /// The lifetime of an assertion, in seconds: it is used at once, but clocks differ.
 const ASSERTION_SECONDS: u64 = 300;
@@ -18,7 +17,7 @@ const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 /// A method of `token_endpoint_auth_method` (RFC 7591, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum AuthenticationMethod {
+pub(crate) enum AuthenticationMethod {
     /// No authentication: a public client sends only its id.
     None,
     /// A password in `Authorization`.
@@ -45,7 +44,7 @@ pub enum NoAuthenticationMethod {
 
 /// The authentication of a token request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClientProof<'a> {
+pub(crate) enum ClientProof<'a> {
     /// Only the client id.
     None,
     /// A password in `Authorization`.
@@ -58,7 +57,7 @@ pub(super) enum ClientProof<'a> {
 
 impl AuthenticationMethod {
     /// Returns the name of the method.
-    pub(super) const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::ClientSecretBasic => "client_secret_basic",
@@ -68,7 +67,7 @@ impl AuthenticationMethod {
     }
 
     /// Returns the method with this name.
-    pub(super) fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         let all =
             [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost, Self::PrivateKeyJwt];
         all.into_iter().find(|it| it.as_str() == name)
@@ -81,7 +80,7 @@ impl AuthenticationMethod {
     ///
     /// No method fits: see [`NoAuthenticationMethod`].
     // MCP 2025-06-18 basic/authorization#standards-compliance [AUTHC-066]
-    pub(super) fn choose(
+    pub(crate) fn choose(
         supported: Option<&[String]>,
         registered: Option<&str>,
         secret: &ClientSecret,
@@ -131,7 +130,7 @@ impl AuthenticationMethod {
 impl<'a> ClientProof<'a> {
     /// Returns the authentication for a method; `None` if the secret is for another method, or if
     /// [`AuthenticationMethod::PrivateKeyJwt`] lacks its assertion.
-    pub(super) fn new(
+    pub(crate) fn new(
         method: AuthenticationMethod,
         secret: &'a ClientSecret,
         assertion: Option<&'a str>,
@@ -151,7 +150,7 @@ impl<'a> ClientProof<'a> {
 
     /// Adds the client's identity to a token request, and returns the value of its `Authorization`,
     /// if it has one. Exactly one method is used (RFC 6749, section 2.3).
-    pub(super) fn add_to(self, form: &mut Form, client_id: &str) -> Option<String> {
+    pub(crate) fn add_to(self, form: &mut Form, client_id: &str) -> Option<String> {
         // The official Python SDK reads it here even if the client uses `Basic`. It is no second
         // method: it proves nothing.
         form.push("client_id", client_id);
@@ -209,7 +208,7 @@ struct Claims<'a> {
 /// Returns the assertion that authenticates a client (RFC 7523, section 3), to be signed with
 /// `algorithm`. `issuer` is the only authorization server that it is valid for. `jti` must be
 /// unique. `now` is in seconds since 1970.
-pub(super) fn assertion(
+pub(crate) fn assertion(
     client_id: &str,
     issuer: &str,
     (algorithm, key_id): (&str, Option<&str>),
@@ -229,11 +228,11 @@ pub(super) fn assertion(
 
 /// A token without its signature: the input of the signature (RFC 7515, section 5.1).
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct SigningInput(String);
+pub(crate) struct SigningInput(String);
 
 impl SigningInput {
     /// Creates a token from these two JSON objects.
-    pub(super) fn new(header: &impl Serialize, claims: &impl Serialize) -> Self {
+    pub(crate) fn new(header: &impl Serialize, claims: &impl Serialize) -> Self {
         let mut input = String::new();
         push(&mut input, header);
         input.push('.');
@@ -242,12 +241,12 @@ impl SigningInput {
     }
 
     /// Returns the text to sign.
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the token, given the raw signature over [`Self::as_str`].
-    pub(super) fn signed(&self, signature: &[u8]) -> String {
+    pub(crate) fn signed(&self, signature: &[u8]) -> String {
         let mut token = self.0.clone();
         token.push('.');
         URL_SAFE_NO_PAD.encode_string(signature, &mut token);
