@@ -78,9 +78,7 @@ fn scenarios_without_telemetry() -> Vec<Scenario> {
     all.extend(events());
     all.extend(REVISIONS[1..].iter().map(|revision| exchange(*revision)));
     all.push(replay());
-    for shards in [1, 2] {
-        all.extend(REVISIONS[1..].iter().map(|revision| call_at_server(*revision, shards)));
-    }
+    all.extend(REVISIONS[1..].iter().map(|revision| call_at_server(*revision)));
     all
 }
 
@@ -228,10 +226,9 @@ fn exchange(revision: Revision) -> Scenario {
 }
 
 /// The work of a server for a call, all of it but the handler under the lock of an adapter.
-fn call_at_server(revision: Revision, shards: usize) -> Scenario {
-    let of = if shards == 1 { "a server" } else { "one of two shards" };
-    scenario(format!("echo 64 B at {of} on HTTP, {revision}"), 1, 100, move || {
-        let mut calls = HttpCalls::open(revision, shards, SHORT);
+fn call_at_server(revision: Revision) -> Scenario {
+    scenario(format!("echo 64 B at a server on HTTP, {revision}"), 1, 100, move || {
+        let mut calls = HttpCalls::open(revision, SHORT);
         move || calls.call()
     })
 }

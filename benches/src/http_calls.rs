@@ -1,6 +1,5 @@
 use core::task::{Context, Waker};
 use std::fmt;
-use std::num::NonZeroUsize;
 
 use mcp_sansio::http::{ExchangeId, HttpServerOptions, ServerTransmit};
 use mcp_sansio::jsonrpc::RawJson;
@@ -25,22 +24,19 @@ pub struct HttpCalls {
 }
 
 impl HttpCalls {
-    /// Opens a server with this number of shards, and makes its first one ready for calls at
-    /// `revision`.
+    /// Opens a server, and makes it ready for calls at `revision`.
     ///
     /// # Panics
     ///
     /// If the server refuses the client.
     #[must_use]
-    pub fn open(revision: Revision, shards: usize, length: usize) -> Self {
+    pub fn open(revision: Revision, length: usize) -> Self {
         let schema = r#"{"type":"object","properties":{"text":{"type":"string"}}}"#;
         let tool = Tool::new("echo", RawJson::parse(schema).expect("JSON"));
         let server =
             Server::new("bench", "1.0.0").tool_with(tool, |call: Call<Echo>| call.arguments.text);
-        let shards = NonZeroUsize::new(shards).expect("at least one");
-        let options = HttpServerOptions::new().shards(shards);
-        let mut servers = server.http_shards(options, [1; 32], 2).expect("the tool is valid");
-        let mut server = servers.swap_remove(0);
+        let mut server =
+            server.http(HttpServerOptions::new(), [1; 32], 2).expect("the tool is valid");
         server.poll_handlers(&mut Context::from_waker(Waker::noop()), NOW);
         let mut params = json!({ "name": "echo", "arguments": { "text": "x".repeat(length) } });
         let fields = if revision == Revision::V2026_07_28 {

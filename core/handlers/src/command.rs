@@ -104,24 +104,4 @@ impl Metered for Command {
             _ => false,
         }
     }
-
-    fn is_for_all_shards(&self) -> bool {
-        matches!(self, Self::ResourceUpdated { .. } | Self::Log { request: None, .. } | Self::Close)
-    }
-
-    fn copy_for_shard(&self) -> Option<Self> {
-        match self {
-            Self::ResourceUpdated { uri, .. } => {
-                Some(Self::ResourceUpdated { from: None, uri: uri.clone() })
-            }
-            Self::Log { request: None, level, logger, data } => Some(Self::Log {
-                request: None,
-                level: *level,
-                logger: logger.clone(),
-                data: data.clone(),
-            }),
-            Self::Close => Some(Self::Close),
-            _ => None,
-        }
-    }
 }

@@ -39,11 +39,6 @@ impl ElicitationIds {
         Self(half(0), half(8))
     }
 
-    /// Derives other ids than the other shards of a server, whose requests have the same handles.
-    pub(super) const fn join_shards(&mut self, index: usize) {
-        self.0 ^= index as u64;
-    }
-
     /// Sets the ids that the input requests to the client of `request` need and lack.
     // MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]: this revision has
     // no ids.

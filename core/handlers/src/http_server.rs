@@ -3,17 +3,15 @@
     reason = "names the machine, whose type differs with the feature `recording`"
 )]
 
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use core::fmt;
 use core::task::Context;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, CatalogError, Lists};
 use mcp_sansio::http::{
-    self, Admission, ExchangeId, HttpRejection, RequestHead, Response, ServerTransmit,
-    ShardsWithStore, StoreAction, UnservableTool,
+    self, Admission, ExchangeId, HttpRejection, RequestHead, Response, ServerTransmit, StoreAction,
+    UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerMachine, ServerSession};
@@ -26,15 +24,16 @@ use super::elicitation_ids::ElicitationIds;
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
 use super::input_required::InputRequired;
 use super::machines::HttpServerMachine;
+use super::mailbox::Mailbox;
 use super::middleware::ServerLayers as _;
 use super::panics::{PanicGuard, Panicked};
 use super::proof_replies::ProofReplies;
 use super::reply::Outcome;
+use super::sealing;
 use super::server::Server;
 use super::server_binding::{RunningHandlers, ServerBinding, remove_sessions};
 use super::server_endpoint::ServerEndpoint;
 use super::server_handle::ServerHandle;
-use super::shards::ShardCatalog;
 use super::task::{OpenTasks, TaskFactory, TaskHandler, TaskSharing};
 use super::threading::{ThreadSafe, Threading};
 
@@ -54,7 +53,7 @@ pub struct HttpServer<K: Threading = ThreadSafe> {
     pub(super) latest: Instant,
     /// The proofs of requests that are being recorded in the store of several nodes.
     pub(super) proofs: ProofReplies,
-    /// Counts the token checks in progress, of all shards together.
+    /// Counts the token checks in progress.
     #[cfg(feature = "protection")]
     pub(super) checks: Arc<super::protection::CheckCount>,
 }
@@ -69,9 +68,6 @@ pub enum HttpServerError {
     /// A tool has annotations that clients have to refuse.
     #[error(transparent)]
     Tool(#[from] UnservableTool),
-    /// Several shards have an event store.
-    #[error(transparent)]
-    Shards(#[from] ShardsWithStore),
 }
 
 impl<K: Threading> HttpServer<K> {
@@ -81,17 +77,17 @@ impl<K: Threading> HttpServer<K> {
         secret: [u8; 32],
         seed: u64,
     ) -> Result<Self, HttpServerError> {
-        let (server, commands) = Self::prepare(server, &options, &secret)?;
-        Self::open(server, commands, options, secret, seed)
-    }
-
-    pub(super) fn open(
-        server: Server<K>,
-        commands: CommandSender,
-        options: http::HttpServerOptions,
-        secret: [u8; 32],
-        seed: u64,
-    ) -> Result<Self, HttpServerError> {
+        if let Some(problem) = server.problem() {
+            return Err(problem.into());
+        }
+        // The limit of one connection, plus one report per exchange.
+        let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
+        let commands: CommandSender = Arc::new(Mailbox::new(limits));
+        let mut server = server.clone();
+        server.join(&commands);
+        if server.handlers.sealing.is_none() {
+            server.functions().sealing = Some(sealing::derived_from(&secret));
+        }
         let machine = server.http_machine(options, secret, seed)?;
         let endpoint = ServerEndpoint::over(
             server,
@@ -171,7 +167,6 @@ impl<K: Threading> HttpServer<K> {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
-        self.adopt_catalog(now);
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
         // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: the adapter may have
         // skipped the check.
@@ -237,7 +232,7 @@ impl<K: Threading> HttpServer<K> {
         let caller = endpoint.machine.begin_handler(handle);
         let tracked =
             TrackedHandler { cancel_signal: Arc::clone(&running.cancel_signal), request, caller };
-        endpoint.running.handlers.insert(handle, tracked);
+        endpoint.running.0.insert(handle, tracked);
         if endpoint.tasks.as_mut().is_some_and(|tasks| tasks.take_task_request(handle)) {
             // From here on the task is useful. Fails only if the server is gone.
             let _sent = endpoint.commands.send(Command::RunAsTask(handle));
@@ -275,18 +270,16 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.take_commands(now);
         self.endpoint.notify_changes(now);
         self.endpoint.commands.register(cx.waker());
-        // After the registration, so that a later edit of another shard wakes the driver.
-        self.adopt_catalog(now);
     }
 
     /// Removes the items of sessions that have ended.
     fn remove_ended_sessions(&mut self, now: Instant) {
-        let ServerEndpoint { machine, running, items, .. } = &mut self.endpoint;
+        let ServerEndpoint { machine, items, .. } = &mut self.endpoint;
         while let Some(session) = machine.poll_ended_session() {
             let edit = |catalog: &mut Catalog, items: &mut ItemHandlers<K>| {
                 remove_sessions(catalog, items, |known| known == session);
             };
-            machine.edit_items(running, items, edit, now);
+            machine.edit_items(items, edit, now);
         }
     }
 
@@ -390,26 +383,17 @@ impl<K: Threading> HttpServer<K> {
 }
 
 /// The pending handlers, which adapters poll outside of the lock.
-pub(super) struct TrackedHandlers<K: Threading> {
-    handlers: BTreeMap<RequestHandle, TrackedHandler>,
-    /// The catalog of all shards, if there are several.
-    pub(super) catalog: Option<Box<ShardCatalog<K>>>,
-}
+#[derive(Debug, Default)]
+pub(super) struct TrackedHandlers(BTreeMap<RequestHandle, TrackedHandler>);
 
-impl<K: Threading> Default for TrackedHandlers<K> {
-    fn default() -> Self {
-        Self { handlers: BTreeMap::new(), catalog: None }
-    }
-}
-
-impl<K: Threading> TrackedHandlers<K> {
+impl TrackedHandlers {
     /// Removes a handler that has ended or was cancelled.
     fn end(
         &mut self,
         machine: &mut HttpServerMachine,
         request: RequestHandle,
     ) -> Option<TrackedHandler> {
-        let tracked = self.handlers.remove(&request)?;
+        let tracked = self.0.remove(&request)?;
         if let Some(caller) = tracked.caller {
             machine.end_handler(caller);
         }
@@ -417,9 +401,9 @@ impl<K: Threading> TrackedHandlers<K> {
     }
 }
 
-impl<K: Threading> RunningHandlers<HttpServerMachine> for TrackedHandlers<K> {
+impl RunningHandlers<HttpServerMachine> for TrackedHandlers {
     fn request(&mut self, handle: RequestHandle) -> Option<&Request<'static>> {
-        self.handlers.get(&handle)?.request.as_ref()
+        self.0.get(&handle)?.request.as_ref()
     }
 
     // Handlers are keyed by the handle of their request, which stays unique.
@@ -436,7 +420,7 @@ impl<K: Threading> RunningHandlers<HttpServerMachine> for TrackedHandlers<K> {
     }
 
     fn cancel_all(&mut self) {
-        self.handlers.values().for_each(|tracked| tracked.cancel_signal.cancel());
+        self.0.values().for_each(|tracked| tracked.cancel_signal.cancel());
     }
 
     fn assert_consistent(
@@ -444,20 +428,14 @@ impl<K: Threading> RunningHandlers<HttpServerMachine> for TrackedHandlers<K> {
         machine: &HttpServerMachine,
         task_of: impl Fn(RequestHandle) -> Option<u32>,
     ) {
-        for handle in self.handlers.keys() {
+        for handle in self.0.keys() {
             let is_needed = task_of(*handle).is_some() || machine.id_of(*handle).is_some();
             assert!(is_needed, "a handler whose request has ended: {handle:?}");
         }
     }
 }
 
-impl<K: Threading> fmt::Debug for TrackedHandlers<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TrackedHandlers").field("handlers", &self.handlers).finish_non_exhaustive()
-    }
-}
-
-impl<K: Threading> Drop for TrackedHandlers<K> {
+impl Drop for TrackedHandlers {
     fn drop(&mut self) {
         self.cancel_all();
     }
@@ -487,7 +465,7 @@ impl<K: Threading> Server<K> {
 }
 
 impl ServerBinding for HttpServerMachine {
-    type Running<K: Threading> = TrackedHandlers<K>;
+    type Running<K: Threading> = TrackedHandlers;
 
     fn catalog(&self) -> &Catalog {
         http::Server::catalog(self)
@@ -495,15 +473,11 @@ impl ServerBinding for HttpServerMachine {
 
     fn edit_items<K: Threading>(
         &mut self,
-        running: &mut TrackedHandlers<K>,
         items: &mut ItemHandlers<K>,
         edit: impl FnOnce(&mut Catalog, &mut ItemHandlers<K>),
         now: Instant,
     ) {
-        match &mut running.catalog {
-            None => self.edit_catalog(|catalog| edit(catalog, items), now),
-            Some(shared) => shared.edit(self, items, edit, now),
-        }
+        self.edit_catalog(|catalog| edit(catalog, items), now);
     }
 
     fn session_of(&self, request: RequestHandle) -> Option<&ServerSession> {

@@ -217,7 +217,6 @@ mod server_endpoint;
 mod server_handle;
 mod server_item;
 #[cfg(feature = "http")]
-mod shards;
 mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;

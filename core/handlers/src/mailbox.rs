@@ -2,7 +2,6 @@
 //! connection.
 
 use alloc::collections::VecDeque;
-use alloc::sync::{Arc, Weak};
 use core::task::Waker;
 
 use mcp_sansio_sync::Mutex;
@@ -29,12 +28,7 @@ struct Commands<C> {
     queue: VecDeque<C>,
     open: bool,
     shares: Shares,
-    /// The mailboxes of an HTTP server's other shards.
-    peers: Peers<C>,
 }
-
-/// The mailboxes of the other shards, if there are several.
-type Peers<C> = Option<Arc<[Weak<Mailbox<C>>]>>;
 
 /// Why a command was not accepted.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +43,7 @@ impl<C: Metered> Mailbox<C> {
     /// Creates an empty mailbox with these limits.
     pub(super) fn new(limits: MailboxLimits) -> Self {
         let shares = Shares::new(limits);
-        let commands = Commands { queue: VecDeque::new(), open: true, shares, peers: None };
+        let commands = Commands { queue: VecDeque::new(), open: true, shares };
         Self {
             commands: Mutex::new(commands),
             ready: Mutex::new(VecDeque::new()),
@@ -61,24 +55,7 @@ impl<C: Metered> Mailbox<C> {
     /// Queues a command and wakes the driver. Returns the command if it is not accepted.
     ///
     /// A command that equals the last one, or that coalesces with a queued one, is merged into it.
-    /// A command that concerns all shards of a server is queued for each; if one of them cannot
-    /// take it, the command is refused, though others may have it.
     pub(super) fn send(&self, command: C) -> Result<(), SendFailure<C>> {
-        if command.is_for_all_shards()
-            && let Some(peers) = self.commands.lock(|commands| commands.peers.clone())
-        {
-            for peer in peers.iter().filter_map(Weak::upgrade) {
-                if let Some(copy) = command.copy_for_shard()
-                    && let Err(SendFailure::Full(_)) = peer.queue(copy)
-                {
-                    return Err(SendFailure::Full(command));
-                }
-            }
-        }
-        self.queue(command)
-    }
-
-    fn queue(&self, command: C) -> Result<(), SendFailure<C>> {
         let cost = command.cost();
         // A command that is not queued is returned, so that it is dropped outside of the lock.
         let sent = self.commands.lock(|commands| {
@@ -100,23 +77,6 @@ impl<C: Metered> Mailbox<C> {
         drop(merged);
         self.wake_driver();
         Ok(())
-    }
-
-    /// Joins the mailboxes as those of one server's shards.
-    pub(super) fn join(shards: &[Arc<Self>]) {
-        for shard in shards {
-            let others = shards.iter().filter(|other| !Arc::ptr_eq(other, shard));
-            let others: Arc<[Weak<Self>]> = others.map(Arc::downgrade).collect();
-            shard.commands.lock(|commands| commands.peers = Some(others));
-        }
-    }
-
-    /// Wakes the drivers of the other shards.
-    pub(super) fn wake_shards(&self) {
-        let peers = self.commands.lock(|commands| commands.peers.clone());
-        peers.iter().flat_map(|peers| peers.iter()).filter_map(Weak::upgrade).for_each(|peer| {
-            peer.wake_driver();
-        });
     }
 
     /// Returns whether the mailbox accepts commands.

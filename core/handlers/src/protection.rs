@@ -194,7 +194,7 @@ impl<K: Threading> HttpServer<K> {
         if let Err(refused) = self.endpoint.machine.locate(head) {
             return refuse(refused);
         }
-        // Counted before it is allowed: shards do not wait for each other here.
+        // Counted before it is allowed, because checks run outside of the lock.
         let share = Arc::clone(&self.checks.0);
         match protection.resource.extract_token(head, (protection.unix_time)()) {
             // One reference belongs to the counter.

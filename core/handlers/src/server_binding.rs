@@ -36,7 +36,6 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     /// Edits the catalog together with the handlers of its items.
     fn edit_items<K: Threading>(
         &mut self,
-        running: &mut Self::Running<K>,
         items: &mut ItemHandlers<K>,
         edit: impl FnOnce(&mut Catalog, &mut ItemHandlers<K>),
         now: Instant,
@@ -124,7 +123,6 @@ impl ServerBinding for StreamServer {
 
     fn edit_items<K: Threading>(
         &mut self,
-        _: &mut Self::Running<K>,
         items: &mut ItemHandlers<K>,
         edit: impl FnOnce(&mut Catalog, &mut ItemHandlers<K>),
         _: Instant,

@@ -63,7 +63,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         Self {
             handlers: Arc::clone(&server.handlers),
             items: Arc::clone(&server.items),
-            clock: server.handlers.layers.as_ref().map(|layers| layers.open_clock(&commands, None)),
+            clock: server.handlers.layers.as_ref().map(|layers| layers.open_clock(&commands)),
             running,
             commands,
             guard: PanicGuard::NONE,
@@ -239,8 +239,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                             CatalogEdit::run(catalog, StateCheck::Now(states), guard, edit);
                         edited.apply::<K>(items, catalog, ItemHandler::into_kind);
                     };
-                    let (running, items) = (&mut self.running, &mut self.items);
-                    self.machine.edit_items(running, items, edit, now);
+                    self.machine.edit_items(&mut self.items, edit, now);
                 }
                 Command::ReleaseConnection { request, retry } => {
                     self.machine.release_connection(request, retry);

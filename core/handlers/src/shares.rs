@@ -19,19 +19,6 @@ pub(super) trait Metered {
         let _ = next;
         false
     }
-
-    /// Whether the command concerns the clients of all shards of a server on HTTP.
-    fn is_for_all_shards(&self) -> bool {
-        false
-    }
-
-    /// Returns a command for another shard. It costs the share of the application there.
-    fn copy_for_shard(&self) -> Option<Self>
-    where
-        Self: Sized,
-    {
-        None
-    }
 }
 
 /// The cost of a queued command.

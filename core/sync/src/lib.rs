@@ -69,10 +69,9 @@ pub use explored::explore;
 ///
 /// Code under the lock belongs to this project and is short: it runs no wakers, handlers or
 /// destructors of other crates, and takes no second lock. So it never waits long or panics, and a
-/// critical section suffices as implementation. The only exceptions are the sink of a recording over
-/// HTTP, which must be fast, and a catalog edit of a server with several shards, which a
-/// server of one shard executes under the lock of its adapter. [`try_lock`](Self::try_lock) never
-/// waits on a single core, so an interrupt may call it.
+/// critical section suffices as implementation. The only exception is the sink of a recording over
+/// HTTP, which must be fast. [`try_lock`](Self::try_lock) never waits on a single core, so an
+/// interrupt may call it.
 pub struct Mutex<T>(backend::Lock<T>);
 
 impl<T> Mutex<T> {

@@ -87,7 +87,7 @@ pub fn announce(address: SocketAddr) {
 }
 
 fn run(place: &Place, server: &Server, socket: Socket) -> Result<(), String> {
-    let mut options = HttpServerOptions::new().shards(place.shards);
+    let mut options = HttpServerOptions::new();
     if place.legacy_sse {
         options = options.legacy_sse("/sse", "/messages");
     }

@@ -1,7 +1,6 @@
 //! The runtimes that the programs support.
 
 use std::future::{Future, poll_fn};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
@@ -143,8 +142,6 @@ pub struct Place {
     pub store: Option<String>,
     /// The name of this node.
     pub node: Option<String>,
-    /// The number of shards that serve HTTP.
-    pub shards: NonZeroUsize,
     /// The file of the keys that seal request states, if any.
     pub seal_key_file: Option<PathBuf>,
 }
@@ -190,7 +187,6 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     let (mut record, mut skills, mut extensions) = (None, None, false);
     let mut trace = false;
     let (mut store, mut node, mut seal_key_file) = (None, None, None);
-    let mut shards = NonZeroUsize::MIN;
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
@@ -208,10 +204,6 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
                 "--record" => record = Some(arguments.value(&flag)?.into()),
                 "--store" => store = Some(arguments.value(&flag)?),
                 "--node" => node = Some(arguments.value(&flag)?),
-                "--shards" => {
-                    let count = arguments.value(&flag)?.parse();
-                    shards = count.map_err(|_| Stop::wrong("`--shards` needs a number above 0"))?;
-                }
                 "--seal-key-file" => seal_key_file = Some(arguments.value(&flag)?.into()),
                 _ => return Err(Stop::unknown(&flag)),
             },
@@ -238,9 +230,6 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     if store.is_some() && transport == Transport::Stdio {
         return Err(Stop::wrong("`--store` needs `--http ADDRESS` or `--unix PATH`"));
     }
-    if shards > NonZeroUsize::MIN && (store.is_some() || transport == Transport::Stdio) {
-        return Err(Stop::wrong("`--shards` needs HTTP, and excludes `--store`"));
-    }
     if node.is_some() && store.is_none() {
         return Err(Stop::wrong("`--node` needs `--store URL`"));
     }
@@ -256,7 +245,6 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
         record,
         store,
         node,
-        shards,
         seal_key_file,
     })
 }

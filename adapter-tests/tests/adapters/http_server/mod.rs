@@ -20,7 +20,6 @@ mod protected;
 mod refusals;
 mod responses;
 mod served;
-mod shards;
 mod shared_stores;
 mod shares;
 mod shutdown;

@@ -27,8 +27,6 @@ mod refusals;
 #[path = "../http_server/responses.rs"]
 mod responses;
 mod served;
-#[path = "../http_server/shards.rs"]
-mod shards;
 #[path = "../http_server/shared_stores.rs"]
 mod shared_stores;
 #[path = "../http_server/shares.rs"]

@@ -6,7 +6,7 @@ use mcp_sansio::http::RequestHead;
 
 use super::ServedBody;
 use super::response;
-use super::shards::Shards;
+use super::shared_server::SharedServer;
 
 /// The answers to health checks.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Health {
         &self,
         parts: &http::request::Parts,
         head: &RequestHead<'_>,
-        shards: &Shards,
+        shared: &SharedServer,
     ) -> Option<http::Response<ServedBody>> {
         let is_check = parts.uri.path() == self.path
             && (parts.method == Method::GET || parts.method == Method::HEAD);
@@ -38,34 +38,26 @@ impl Health {
             return None;
         }
         // A page of another site could read the answer.
-        let checked = shards.first().lock().server.machine().check_host(head);
-        if let Err(refused) = checked {
+        let state = shared.lock();
+        let machine = state.server.machine();
+        if let Err(refused) = machine.check_host(head) {
             return Some(response::whole(refused));
         }
-        let (mut is_closing, mut is_starting) = (false, false);
-        let (mut store, mut sessions, mut dropped) = (true, 0, 0);
-        for shard in shards.iter() {
-            let state = shard.lock();
-            let machine = state.server.machine();
-            is_closing |= machine.is_closing();
-            is_starting |= !machine.has_reached_store();
-            store &= machine.is_store_available();
-            sessions += machine.session_count();
-            dropped += machine.dropped_store_actions();
-        }
-        let is_closing = is_closing || self.unready.load(Ordering::Relaxed);
-        let (status, ready) = match (is_closing, is_starting) {
+        let is_closing = machine.is_closing() || self.unready.load(Ordering::Relaxed);
+        let (status, ready) = match (is_closing, !machine.has_reached_store()) {
             (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
             (false, true) => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
             (false, false) => (StatusCode::OK, "ready"),
         };
-        let store = if store { "available" } else { "unavailable" };
+        let store = if machine.is_store_available() { "available" } else { "unavailable" };
         // The sender has shown no token, and how much a protected server is used is not for strangers.
-        let counts = if shards.first().lock().server.resource().is_some() {
+        let counts = if state.server.resource().is_some() {
             String::new()
         } else {
+            let (sessions, dropped) = (machine.session_count(), machine.dropped_store_actions());
             format!(",\"sessions\":{sessions},\"dropped_store_actions\":{dropped}")
         };
+        drop(state);
         let text = format!("{{\"status\":\"{ready}\",\"store\":\"{store}\"{counts}}}\n");
         let mut response = http::Response::new(ServedBody::whole(text.into_bytes()));
         *response.status_mut() = status;

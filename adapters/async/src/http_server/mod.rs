@@ -34,7 +34,6 @@ mod send_body;
 #[cfg(feature = "http-listener")]
 mod send_monitor;
 mod service;
-mod shards;
 mod shared_server;
 mod shared_store;
 mod sleep;

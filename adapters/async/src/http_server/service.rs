@@ -21,7 +21,6 @@ use super::external_event_store::OnlyEvents;
 use super::health::Health;
 use super::request::{self, BodyError, BudgetedBody};
 use super::runtime::AnyRuntime;
-use super::shards::Shards;
 use super::shared_server::SharedServer;
 use super::sleep::with_timeout;
 use super::{
@@ -39,7 +38,7 @@ use crate::{Error, PeerAddress, Runtime, seed};
 /// protected server as well.
 #[derive(Clone, Debug)]
 pub struct HttpService<R> {
-    shards: Arc<Shards>,
+    shared: Arc<SharedServer>,
     sender: Sender,
     /// The part of the sender's connection in the budget of request bodies.
     bodies: ConnectionBudget,
@@ -128,8 +127,7 @@ impl<R: Runtime> HttpService<R> {
     /// Runs the store of a service that was created with options that
     /// [share](HttpServerOptions::shared) sessions. For adapters; call it once.
     pub fn run_store(&self, store: impl SharedStore) {
-        // A store implies that there is one shard.
-        let shared = self.shards.first();
+        let shared = &self.shared;
         let store_task = store_task::run(Arc::downgrade(shared), store);
         shared.runtime.spawn(Box::pin(store_task));
     }
@@ -138,8 +136,7 @@ impl<R: Runtime> HttpService<R> {
     ///
     /// # Errors
     ///
-    /// The server's catalog is invalid, or several [shards](HttpServerOptions::shards) have an event
-    /// store: the caller's fault.
+    /// The server's catalog is invalid: the caller's fault.
     pub fn with_runtime(
         server: &Server,
         options: HttpServerOptions,
@@ -147,15 +144,13 @@ impl<R: Runtime> HttpService<R> {
         seed: u64,
         runtime: R,
     ) -> Result<Self, HttpServerError> {
-        let mut servers = server.http_shards(options, secret, seed)?;
-        servers.iter_mut().for_each(|server| server.set_spawner(R::spawn_blocking));
+        let mut server = server.http(options, secret, seed)?;
+        server.set_spawner(R::spawn_blocking);
         let runtime: Arc<dyn AnyRuntime> = Arc::new(runtime);
-        let shards = Arc::new(Shards::new(servers, &runtime));
-        for shard in shards.iter() {
-            let timer_task = timer_task::run(Arc::downgrade(shard), runtime.timer());
-            runtime.spawn(Box::pin(timer_task));
-        }
-        Ok(Self::from_parts(shards, Sender::Unknown))
+        let shared = Arc::new(SharedServer::new(server, Arc::clone(&runtime)));
+        let timer_task = timer_task::run(Arc::downgrade(&shared), runtime.timer());
+        runtime.spawn(Box::pin(timer_task));
+        Ok(Self::from_parts(shared, Sender::Unknown))
     }
 
     /// Returns the same server for the requests of one connection: they come from `address`, unless
@@ -186,12 +181,12 @@ impl<R: Runtime> HttpService<R> {
     }
 
     fn with_sender(&self, sender: Sender) -> Self {
-        Self::from_parts(Arc::clone(&self.shards), sender)
+        Self::from_parts(Arc::clone(&self.shared), sender)
     }
 
-    fn from_parts(shards: Arc<Shards>, sender: Sender) -> Self {
-        let bodies = shards.bodies.connection_of(sender.name(), usize::MAX);
-        Self { shards, sender, bodies, runtime: PhantomData }
+    fn from_parts(shared: Arc<SharedServer>, sender: Sender) -> Self {
+        let bodies = shared.bodies.connection_of(sender.name(), usize::MAX);
+        Self { shared, sender, bodies, runtime: PhantomData }
     }
 
     /// Returns the identity of the connection's peer, if it is known.
@@ -202,7 +197,7 @@ impl<R: Runtime> HttpService<R> {
     /// Returns a handle to all clients, for use outside of handlers.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
-        self.shards.first().lock().server.handle()
+        self.shared.lock().server.handle()
     }
 
     /// Accepts no more requests, through any clone, and waits until the responses in progress are
@@ -210,14 +205,9 @@ impl<R: Runtime> HttpService<R> {
     /// store](Self::with_shared_store), clients resume them on other nodes, so it waits for handlers
     /// as well.
     pub async fn close(&self) {
-        for shard in self.shards.iter() {
-            shard.change(|state| state.server.close(shard.now()));
-        }
-        for shard in self.shards.iter() {
-            poll_fn(|cx| shard.lock().poll_drained(cx)).await;
-        }
-        // Only a single server has a store.
-        let shared = self.shards.first();
+        let shared = &self.shared;
+        shared.change(|state| state.server.close(shared.now()));
+        poll_fn(|cx| shared.lock().poll_drained(cx)).await;
         if shared.lock().server.machine().node_id().is_some() {
             // The clients of some may have resumed their streams on other nodes.
             poll_fn(|cx| shared.poll_handler_tasks(cx)).await;
@@ -240,7 +230,7 @@ impl<R: Runtime> HttpService<R> {
     #[must_use]
     pub fn health(self, path: impl Into<String>) -> Self {
         // Set once, before the service is cloned.
-        let _known = self.shards.health.set(Health::new(path.into()));
+        let _known = self.shared.health.set(Health::new(path.into()));
         self
     }
 
@@ -248,7 +238,7 @@ impl<R: Runtime> HttpService<R> {
     /// before. Set it to `false` before a shutdown, and wait until load balancers have noticed, so
     /// that no client gets an error.
     pub fn set_ready(&self, ready: bool) {
-        if let Some(health) = self.shards.health.get() {
+        if let Some(health) = self.shared.health.get() {
             health.set_ready(ready);
         }
     }
@@ -256,7 +246,7 @@ impl<R: Runtime> HttpService<R> {
     /// Returns whether the store of the nodes answers, for health checks. `true` without one.
     #[must_use]
     pub fn is_store_available(&self) -> bool {
-        self.shards.first().lock().server.machine().is_store_available()
+        self.shared.lock().server.machine().is_store_available()
     }
 
     /// Serves one request. A [protected](Server::protect) server identifies its sender by the
@@ -269,10 +259,10 @@ impl<R: Runtime> HttpService<R> {
         &self,
         request: http::Request<B>,
     ) -> impl Future<Output = http::Response<ServedBody>> + use<R, B> {
-        let (shards, sender) = (Arc::clone(&self.shards), self.sender.clone());
+        let (shared, sender) = (Arc::clone(&self.shared), self.sender.clone());
         let bodies = self.bodies.clone();
         let (parts, body) = request.into_parts();
-        async move { respond(&shards, &parts, sender, &bodies, body).await }
+        async move { respond(&shared, &parts, sender, &bodies, body).await }
     }
 }
 
@@ -303,7 +293,7 @@ where
 }
 
 async fn respond<B: Body>(
-    shards: &Shards,
+    shared: &Arc<SharedServer>,
     parts: &http::request::Parts,
     sender: Sender,
     bodies: &ConnectionBudget,
@@ -318,16 +308,14 @@ async fn respond<B: Body>(
         Sender::Principal(principal) => (None, Some(principal)),
     };
     let head = request::request_head(parts, remote);
-    let check = shards.health.get().and_then(|health| health.answer(parts, &head, shards));
+    let check = shared.health.get().and_then(|health| health.answer(parts, &head, shared));
     if let Some(response) = check {
         return response;
     }
-    let shard = shards.place(&head);
-    let caller = match identify(shard, &head, &parts.extensions, principal).await {
+    let caller = match identify(shared, &head, &parts.extensions, principal).await {
         Ok(caller) => caller,
         Err(response) => return response::whole(response),
     };
-    let shared = shards.place_for(shard, &head, &caller);
     let admission = match shared.lock().server.admit(&head) {
         Ok(admission) => admission,
         Err(refused) => return response::whole(refused),

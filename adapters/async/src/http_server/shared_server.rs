@@ -1,19 +1,21 @@
 use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::ExchangeId;
+use mcp_sansio::http::{ExchangeId, SharedLimit, SharedResource};
 use mcp_sansio_handlers::endpoint::{HandlerCall, HttpServer};
 use mcp_sansio_sync::TaskCount;
 
+use super::budget::Budget;
 use super::handler_task;
+use super::health::Health;
 use super::runtime::AnyRuntime;
 use crate::StopHandle;
 use crate::panic_guard;
 
-/// A server on HTTP or a shard of it, shared by its exchanges behind a lock. The lock is held only
+/// A server on HTTP, shared by its exchanges behind a lock. The lock is held only
 /// while the machine runs, never while a handler, a client or a waker does.
 #[derive(Debug)]
 pub(super) struct SharedServer {
@@ -22,6 +24,10 @@ pub(super) struct SharedServer {
     pub(super) runtime: Arc<dyn AnyRuntime>,
     /// Handlers that run in tasks of their own.
     handler_tasks: TaskCount,
+    /// The bytes of request bodies that are held.
+    pub(super) bodies: Budget,
+    /// The answers to health checks, if they are enabled.
+    pub(super) health: OnceLock<Health>,
 }
 
 #[derive(Debug)]
@@ -93,6 +99,9 @@ impl Deferred {
 impl SharedServer {
     pub(super) fn new(mut server: HttpServer, runtime: Arc<dyn AnyRuntime>) -> Self {
         server.catch_panics(panic_guard());
+        let limits = server.machine().options().limits_ref();
+        let (total, per_caller) = (limits.bodies_bytes_max, limits.bodies_bytes_per_caller_max);
+        let bodies = SharedLimit::new(SharedResource::BodyBytes, total, per_caller);
         let state = Mutex::new(ServerState {
             server,
             exchange_tasks: Vec::new(),
@@ -102,7 +111,13 @@ impl SharedServer {
             store_idle: true,
             drain_wakers: Vec::new(),
         });
-        Self { state, runtime, handler_tasks: TaskCount::default() }
+        Self {
+            state,
+            runtime,
+            handler_tasks: TaskCount::default(),
+            bodies: Budget::new(bodies),
+            health: OnceLock::new(),
+        }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -113,11 +128,6 @@ impl SharedServer {
     /// in a state between two steps.
     pub(super) fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns whether the lock is free at the moment.
-    pub(super) fn is_free(&self) -> bool {
-        !matches!(self.state.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     pub(super) fn begin_handler_task(&self) {

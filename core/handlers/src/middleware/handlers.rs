@@ -191,14 +191,9 @@ pub trait ServerLayers<K: Threading>: fmt::Debug {
     /// Returns a list with one more, the innermost.
     fn with(&self, layer: K::Middleware) -> K::Layers;
 
-    /// Creates the clock of an endpoint, or with its number the one of another driver of it: its
-    /// shard.
+    /// Creates the clock of an endpoint.
     #[allow(private_interfaces, reason = "only this crate uses it")]
-    fn open_clock(
-        &self,
-        commands: &CommandSender,
-        endpoint: Option<usize>,
-    ) -> Arc<dyn EndpointClock>;
+    fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock>;
 
     /// Calls the outermost middleware.
     #[allow(private_interfaces, reason = "only this crate uses it")]
@@ -243,13 +238,8 @@ impl<K: Threading> ServerLayers<K> for Layers<K> {
     }
 
     #[allow(private_interfaces, reason = "only this crate uses it")]
-    fn open_clock(
-        &self,
-        commands: &CommandSender,
-        endpoint: Option<usize>,
-    ) -> Arc<dyn EndpointClock> {
-        let endpoint = endpoint.unwrap_or_else(|| self.connect());
-        Arc::new(SleepTable::new(Arc::clone(commands), endpoint))
+    fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock> {
+        Arc::new(SleepTable::new(Arc::clone(commands), self.connect()))
     }
 
     #[allow(private_interfaces, reason = "only this crate uses it")]

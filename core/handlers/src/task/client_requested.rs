@@ -128,7 +128,7 @@ impl TaskTable {
         now: Instant,
     ) -> Result<(), ErrorObject<'static>> {
         let per_task = self.requests_per_task();
-        if self.requestors.admit(requestor, per_task, self.counts.as_ref(), now) {
+        if self.requestors.admit(requestor, per_task, now) {
             return Ok(());
         }
         Err(too_often())

@@ -26,7 +26,6 @@ mod table;
 mod tasks;
 mod timestamp;
 
-pub(super) use counts::TaskCounts;
 pub(super) use factory::{OpenTasks, TaskFactory};
 pub use settings::{TaskEvent, TaskSettings};
 pub(super) use tasks::{

@@ -7,7 +7,7 @@ use mcp_sansio::peer::Request;
 use mcp_sansio::{Era, Instant, Principal, SessionKey};
 use mcp_sansio_collections::Key;
 
-use super::counts::{REQUESTS_PER_SECOND, RateLimit, TaskCounts};
+use super::counts::{REQUESTS_PER_SECOND, RateLimit};
 
 /// The owner of a task.
 // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]: the principal,
@@ -101,19 +101,10 @@ impl Requestors {
     /// Whether another request about tasks may be answered, where each task allows `per_task`
     /// requests per second.
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-023]
-    pub(super) fn admit(
-        &mut self,
-        requestor: &Requestor,
-        per_task: usize,
-        shards: Option<&TaskCounts>,
-        now: Instant,
-    ) -> bool {
-        match (self.known.get_mut(requestor), shards) {
-            (Some(account), _) => {
-                account.rate.admit(account.tasks.len().saturating_mul(per_task), now)
-            }
-            (None, None) => self.others.admit(0, now),
-            (None, Some(counts)) => counts.admit_other(now),
+    pub(super) fn admit(&mut self, requestor: &Requestor, per_task: usize, now: Instant) -> bool {
+        match self.known.get_mut(requestor) {
+            Some(account) => account.rate.admit(account.tasks.len().saturating_mul(per_task), now),
+            None => self.others.admit(0, now),
         }
     }
 }

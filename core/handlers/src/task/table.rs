@@ -16,7 +16,6 @@ use crate::reply::{Outcome, ResultBody};
 use crate::server_binding::ServerBinding;
 
 use super::client_requested::failure_of;
-use super::counts::TaskCounts;
 use super::entry::{Entry, State};
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
@@ -44,8 +43,6 @@ pub(crate) struct TaskTable {
     orphaned: VecDeque<RequestHandle>,
     deadlines: Deadlines<Instant>,
     bytes: usize,
-    /// The sums over all shards, if this is the table of one of several.
-    pub(super) counts: Option<TaskCounts>,
     /// Tasks whose status has changed.
     changed: VecDeque<Key>,
     /// Requests whose handlers can be called again.
@@ -268,10 +265,6 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         }
     }
 
-    fn join_shards(&mut self, counts: &TaskCounts) {
-        self.counts = Some(counts.clone());
-    }
-
     fn serve(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskResponse {
         let mut dropped = None;
         let elsewhere = machine.sharing().and_then(|it| it.look_up(self, request, now));
@@ -307,7 +300,6 @@ impl TaskTable {
             orphaned: VecDeque::new(),
             deadlines: Deadlines::default(),
             bytes: 0,
-            counts: None,
             changed: VecDeque::new(),
             resumed: VecDeque::new(),
             task_requests: BTreeSet::new(),
@@ -325,7 +317,7 @@ impl TaskTable {
         ttl: Duration,
         now: Instant,
     ) -> Option<Json> {
-        if (self.counts.is_none() && self.entries.len() >= self.settings.tasks_max)
+        if self.entries.len() >= self.settings.tasks_max
             || self.is_too_much(1)
             || !self.requestors.has_capacity(&requestor, self.settings.tasks_per_requestor_max)
         {
@@ -342,14 +334,9 @@ impl TaskTable {
         task.poll_interval_ms = Some(millis(self.settings.poll_interval).max(1));
         let created = CreateTaskResult::new(task.clone());
         let created = created.to_json_at(request.revision).ok()?;
-        if let Some(counts) = &self.counts
-            && !counts.begin(self.settings.tasks_max)
-        {
-            return None;
-        }
         let (handle, expires) = (request.handle, now + ttl);
         let entry = Entry::new(task, requestor.clone(), request, expires);
-        self.set_bytes(self.bytes + entry.bytes());
+        self.bytes += entry.bytes();
         let key = self.entries.insert(entry);
         let number = self.requestors.add(requestor, key);
         if let Some(entry) = self.entries.get_mut(key) {
@@ -380,10 +367,7 @@ impl TaskTable {
     pub(super) fn remove(&mut self, key: Key) -> Option<Entry> {
         let entry = self.entries.remove(key)?;
         self.deadlines.clear(key.slot);
-        self.set_bytes(self.bytes - entry.bytes());
-        if let Some(counts) = &self.counts {
-            counts.end();
-        }
+        self.bytes -= entry.bytes();
         self.names.remove(&entry.task.task_id);
         self.requestors.remove(&entry.requestor, entry.number);
         self.requests.remove(&entry.request.handle);
@@ -435,7 +419,7 @@ impl TaskTable {
         entry.task.status_message = Some(message.into());
         entry.task.last_updated_at = time;
         let bytes = held + entry.bytes();
-        self.set_bytes(bytes);
+        self.bytes = bytes;
         #[cfg(feature = "http")]
         self.note_unwritten(key, false);
     }
@@ -452,7 +436,7 @@ impl TaskTable {
         if matches!(asked, Ok(None)) {
             self.resumed.push_back(entry.request.handle);
         }
-        self.set_bytes(bytes);
+        self.bytes = bytes;
         Ok(asked?.map(State::InputRequired))
     }
 
@@ -464,7 +448,7 @@ impl TaskTable {
         now: Instant,
     ) {
         let time = self.settings.time(now);
-        let all = self.all_bytes();
+        let all = self.bytes;
         let Some(entry) = self.entries.get_mut(key) else { return };
         let before = entry.bytes();
         let ended = match state {
@@ -511,7 +495,7 @@ impl TaskTable {
     /// Updates the total size after an entry had `before` bytes.
     pub(super) fn weigh(&mut self, key: Key, before: usize) {
         let after = self.entries.get(key).map_or(0, Entry::bytes);
-        self.set_bytes(self.bytes + after - before);
+        self.bytes = self.bytes + after - before;
     }
 
     /// Returns the bytes of this table.
@@ -521,29 +505,17 @@ impl TaskTable {
 
     /// Counts bytes that belong to no task of this table.
     pub(super) fn add_bytes(&mut self, bytes: usize) {
-        self.set_bytes(self.bytes + bytes);
+        self.bytes += bytes;
     }
 
     /// Stops counting them.
     pub(super) fn remove_bytes(&mut self, bytes: usize) {
-        self.set_bytes(self.bytes - bytes);
-    }
-
-    fn set_bytes(&mut self, bytes: usize) {
-        let before = core::mem::replace(&mut self.bytes, bytes);
-        if let Some(counts) = &self.counts {
-            counts.change_bytes(before, bytes);
-        }
-    }
-
-    /// Returns the bytes of all shards' tasks.
-    fn all_bytes(&self) -> usize {
-        self.counts.as_ref().map_or(self.bytes, TaskCounts::bytes)
+        self.bytes -= bytes;
     }
 
     /// Whether `more` bytes would exceed the limit.
     pub(super) fn is_too_much(&self, more: usize) -> bool {
-        self.all_bytes().saturating_add(more) > self.settings.bytes_max
+        self.bytes.saturating_add(more) > self.settings.bytes_max
     }
 
     pub(super) fn note(&mut self, key: Key) {

@@ -8,7 +8,6 @@ use mcp_sansio::protocol::Method;
 use crate::reply::Outcome;
 
 use super::client_requested::Answer;
-use super::counts::TaskCounts;
 use super::table::TaskTable;
 
 /// Whether a request is about tasks. The gate checks which of these methods a revision has.
@@ -155,9 +154,6 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     /// its tasks with other nodes.
     #[cfg(feature = "http")]
     fn assert_shared_consistent(&self, is_pending: &dyn Fn(RequestHandle) -> bool);
-
-    /// Counts the tasks together with those of a server's other shards.
-    fn join_shards(&mut self, counts: &TaskCounts);
 
     /// Answers a request about tasks, at once unless it waits for a result.
     fn serve(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskResponse;

@@ -21,6 +21,8 @@ mod connection;
 mod connections;
 #[cfg(feature = "protection")]
 mod debug_output;
+#[cfg(feature = "http")]
+mod driven;
 mod dropped_futures;
 #[cfg(feature = "protection")]
 mod duplicate_members;
@@ -81,7 +83,6 @@ mod servers;
 #[cfg(feature = "http")]
 mod session_items;
 #[cfg(feature = "http")]
-mod shards;
 #[cfg(feature = "http")]
 #[cfg(feature = "http")]
 mod shared_legacy_tasks;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp_sansio::http::ExchangeId;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
@@ -15,7 +16,7 @@ use mcp_sansio_handlers::{
 use mcp_sansio_test::{Pair, Stream, StreamPair, Transport};
 use serde_json::{Value, json};
 
-use crate::shards::{Sent, Sharded};
+use crate::driven::Driven;
 use crate::task_client::settings;
 
 const LEGACY: [Revision; 3] = [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
@@ -72,54 +73,49 @@ fn server(held: &Arc<()>) -> Server {
 
 /// A client with a session on HTTP.
 struct InSession {
-    index: usize,
     revision: Revision,
     id: String,
-    stream: Sent,
+    stream: ExchangeId,
 }
 
 impl InSession {
-    fn open(sharded: &mut Sharded, index: usize, revision: Revision) -> Self {
+    fn open(driven: &mut Driven, revision: Revision) -> Self {
         let params = json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
         let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-        let sent = sharded.request(index, "POST", &[], &body.to_string(), Some("ann"));
-        let id = sharded.session(sent);
-        let mut client = Self { index, revision, id, stream: sent };
-        client.request(
-            sharded,
-            "POST",
-            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-        );
-        client.stream = client.request(sharded, "GET", "");
+        let sent = driven.request("POST", &[], &body.to_string(), Some("ann"));
+        let id = driven.session(sent);
+        let mut client = Self { revision, id, stream: sent };
+        client.request(driven, "POST", r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        client.stream = client.request(driven, "GET", "");
         client
     }
 
-    fn request(&self, sharded: &mut Sharded, method: &str, body: &str) -> Sent {
+    fn request(&self, driven: &mut Driven, method: &str, body: &str) -> ExchangeId {
         let fields =
             [("mcp-session-id", &*self.id), ("mcp-protocol-version", self.revision.as_str())];
-        sharded.request(self.index, method, &fields, body, Some("ann"))
+        driven.request(method, &fields, body, Some("ann"))
     }
 
-    fn ask(&self, sharded: &mut Sharded, method: &str, params: Value) -> Value {
+    fn ask(&self, driven: &mut Driven, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": "seven", "method": method, "params": params });
-        let sent = self.request(sharded, "POST", &body.to_string());
-        sharded.messages(sent).remove(0)
+        let sent = self.request(driven, "POST", &body.to_string());
+        driven.messages(sent).remove(0)
     }
 
-    fn text(&self, sharded: &mut Sharded, tool: &str) -> String {
-        let answer = self.ask(sharded, "tools/call", json!({ "name": tool, "arguments": {} }));
+    fn text(&self, driven: &mut Driven, tool: &str) -> String {
+        let answer = self.ask(driven, "tools/call", json!({ "name": tool, "arguments": {} }));
         answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     }
 
     /// Returns how many of the items for one session the client sees, and checks that it can use
     /// just these.
-    fn seen(&self, sharded: &mut Sharded) -> usize {
-        let mut ask = |method: &str, params| self.ask(sharded, method, params);
+    fn seen(&self, driven: &mut Driven) -> usize {
+        let mut ask = |method: &str, params| self.ask(driven, method, params);
         seen(&mut ask)
     }
 
-    fn told(&self, sharded: &Sharded) -> Vec<String> {
-        sharded.told(self.stream)
+    fn told(&self, driven: &Driven) -> Vec<String> {
+        driven.told(self.stream)
     }
 }
 
@@ -149,9 +145,9 @@ fn seen(ask: &mut dyn FnMut(&str, Value) -> Value) -> usize {
     listed
 }
 
-fn modern(sharded: &mut Sharded, index: usize, method: &str, params: Value) -> Value {
-    let sent = sharded.modern_of(index, method, params, Some("ann"));
-    sharded.messages(sent).remove(0)
+fn modern(driven: &mut Driven, method: &str, params: Value) -> Value {
+    let sent = driven.modern_of(method, params, Some("ann"));
+    driven.messages(sent).remove(0)
 }
 
 const CHANGED: [&str; 3] = [
@@ -169,102 +165,91 @@ fn changes(mut told: Vec<String>) -> Vec<String> {
 #[test]
 fn items_of_a_session_are_seen_used_and_announced_in_it_alone_and_end_with_it() {
     // Rule: [TOOL-028] [SESS-016].
-    for (shards, revision) in [1, 3].into_iter().flat_map(|it| LEGACY.map(|at| (it, at))) {
+    for revision in LEGACY {
         let held = Arc::new(());
-        let mut sharded = Sharded::new(&server(&held), shards);
+        let mut driven = Driven::new(&server(&held));
         // Both sessions are of one principal.
-        let own = InSession::open(&mut sharded, 0, revision);
-        let other = InSession::open(&mut sharded, shards - 1, revision);
+        let own = InSession::open(&mut driven, revision);
+        let other = InSession::open(&mut driven, revision);
         let listen = json!({ "notifications": { "toolsListChanged": true } });
-        let listening = sharded.modern_of(shards - 1, "subscriptions/listen", listen, Some("ann"));
+        let listening = driven.modern_of("subscriptions/listen", listen, Some("ann"));
 
-        assert_eq!(own.text(&mut sharded, "open"), "opened");
-        sharded.settle();
-        assert_eq!(own.seen(&mut sharded), 4, "{revision} in {shards}");
-        assert_eq!(other.seen(&mut sharded), 0, "{revision} in {shards}");
-        for index in 0..shards {
-            assert_eq!(seen(&mut |method, params| modern(&mut sharded, index, method, params)), 0);
-        }
+        assert_eq!(own.text(&mut driven, "open"), "opened");
+        driven.settle();
+        assert_eq!(own.seen(&mut driven), 4, "{revision}");
+        assert_eq!(other.seen(&mut driven), 0, "{revision}");
+        assert_eq!(seen(&mut |method, params| modern(&mut driven, method, params)), 0);
         let mut expected = CHANGED.map(str::to_owned);
         expected.sort_unstable();
-        assert_eq!(changes(own.told(&sharded)), expected);
-        assert_eq!(changes(other.told(&sharded)), [""; 0]);
-        assert_eq!(changes(sharded.told(listening)), [""; 0]);
+        assert_eq!(changes(own.told(&driven)), expected);
+        assert_eq!(changes(other.told(&driven)), [""; 0]);
+        assert_eq!(changes(driven.told(listening)), [""; 0]);
 
-        other.request(&mut sharded, "DELETE", "");
-        sharded.settle();
-        assert_eq!(own.seen(&mut sharded), 4);
-        own.request(&mut sharded, "DELETE", "");
-        (0..shards).for_each(|index| sharded.drive(index));
-        sharded.settle();
-        // Another request, for the shards to adopt the edit.
-        for index in 0..shards {
-            assert_eq!(seen(&mut |method, params| modern(&mut sharded, index, method, params)), 0);
-            let catalog = sharded.shards[index].server.machine().catalog();
-            assert!(catalog.tool("close").is_none() && catalog.prompt("own").is_none());
-            assert_eq!(catalog.sessions().count(), 0);
-        }
+        other.request(&mut driven, "DELETE", "");
+        driven.settle();
+        assert_eq!(own.seen(&mut driven), 4);
+        own.request(&mut driven, "DELETE", "");
+        driven.drive();
+        driven.settle();
+        assert_eq!(seen(&mut |method, params| modern(&mut driven, method, params)), 0);
+        let catalog = driven.server.machine().catalog();
+        assert!(catalog.tool("close").is_none() && catalog.prompt("own").is_none());
+        assert_eq!(catalog.sessions().count(), 0);
         assert_eq!(Arc::strong_count(&held), 2, "the handlers are dropped");
-        assert_eq!(changes(sharded.told(listening)), [""; 0]);
+        assert_eq!(changes(driven.told(listening)), [""; 0]);
     }
 }
 
 #[test]
 fn an_item_for_a_session_that_has_ended_is_not_kept() {
-    for shards in [1, 3] {
-        let held = Arc::new(());
-        let mut sharded = Sharded::new(&server(&held), shards);
-        let client = InSession::open(&mut sharded, shards - 1, Revision::V2025_11_25);
-        let who = client.text(&mut sharded, "who");
-        let number = u64::from_str_radix(who.split(' ').next().unwrap(), 16).unwrap();
-        let session = SessionKey::from_number(number).unwrap();
-        client.request(&mut sharded, "DELETE", "");
-        let keep = Arc::clone(&held);
-        let handle = sharded.shards[0].server.handle();
-        handle.edit_catalog(move |catalog| add(catalog, session, &keep)).unwrap();
-        sharded.settle();
-        for index in 0..shards {
-            sharded.drive(index);
-            modern(&mut sharded, index, "tools/list", json!({}));
-            let catalog = sharded.shards[index].server.machine().catalog();
-            assert!(catalog.tool("close").is_none(), "in shard {index} of {shards}");
-        }
-        assert_eq!(Arc::strong_count(&held), 2);
-    }
+    let held = Arc::new(());
+    let mut driven = Driven::new(&server(&held));
+    let client = InSession::open(&mut driven, Revision::V2025_11_25);
+    let who = client.text(&mut driven, "who");
+    let number = u64::from_str_radix(who.split(' ').next().unwrap(), 16).unwrap();
+    let session = SessionKey::from_number(number).unwrap();
+    client.request(&mut driven, "DELETE", "");
+    let keep = Arc::clone(&held);
+    let handle = driven.server.handle();
+    handle.edit_catalog(move |catalog| add(catalog, session, &keep)).unwrap();
+    driven.settle();
+    modern(&mut driven, "tools/list", json!({}));
+    assert!(driven.server.machine().catalog().tool("close").is_none());
+    assert_eq!(Arc::strong_count(&held), 2);
 }
 
 #[test]
 fn a_session_that_expires_takes_its_items_along() {
     let held = Arc::new(());
-    let mut sharded = Sharded::new(&server(&held), 1);
-    let client = InSession::open(&mut sharded, 0, Revision::V2025_06_18);
-    client.text(&mut sharded, "open");
-    assert!(sharded.shards[0].server.machine().catalog().tool("close").is_some());
-    sharded.shards[0].server.handle_disconnect(client.stream.1, sharded.now);
-    while sharded.shards[0].server.machine().session_count() > 0 {
-        sharded.now = sharded.shards[0].server.poll_timeout().unwrap();
-        sharded.drive(0);
+    let mut driven = Driven::new(&server(&held));
+    let client = InSession::open(&mut driven, Revision::V2025_06_18);
+    client.text(&mut driven, "open");
+    assert!(driven.server.machine().catalog().tool("close").is_some());
+    driven.server.handle_disconnect(client.stream, driven.now);
+    while driven.server.machine().session_count() > 0 {
+        driven.now = driven.server.poll_timeout().unwrap();
+        driven.drive();
     }
-    sharded.drive(0);
-    assert!(sharded.shards[0].server.machine().catalog().tool("close").is_none());
+    driven.drive();
+    assert!(driven.server.machine().catalog().tool("close").is_none());
 }
 
 #[test]
 fn a_handler_knows_the_session_of_its_request_and_the_id() {
     // Rule: [SESS-016].
-    let mut sharded = Sharded::new(&server(&Arc::new(())), 2);
-    let clients = [0, 0, 1].map(|at| InSession::open(&mut sharded, at, Revision::V2025_06_18));
+    let mut driven = Driven::new(&server(&Arc::new(())));
+    let clients = [(); 3].map(|()| InSession::open(&mut driven, Revision::V2025_06_18));
     let keys = clients.each_ref().map(|client| {
-        let who = client.text(&mut sharded, "who");
+        let who = client.text(&mut driven, "who");
         let (key, id) = who.split_once(' ').unwrap();
         assert_eq!(id, r#""seven""#);
         // The key is that of the session, and not its id.
-        assert_eq!(client.text(&mut sharded, "who"), who);
+        assert_eq!(client.text(&mut driven, "who"), who);
         assert!(!client.id.contains(key));
         key.to_owned()
     });
     assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2], "{keys:?}");
-    let answer = modern(&mut sharded, 0, "tools/call", json!({ "name": "who", "arguments": {} }));
+    let answer = modern(&mut driven, "tools/call", json!({ "name": "who", "arguments": {} }));
     let text = answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
     assert!(text.starts_with(' ') && text.len() > 1, "no session, but an id: {text}");
 }
@@ -299,45 +284,45 @@ fn on_a_byte_stream_the_connection_of_a_legacy_client_is_the_session() {
 
 /// A client with a connection over HTTP+SSE.
 struct OnEventStream {
-    stream: Sent,
+    stream: ExchangeId,
     endpoint: String,
 }
 
 impl OnEventStream {
-    fn connect(sharded: &mut Sharded) -> Self {
-        let stream = sharded.request_at(0, ("GET", "/sse"), &[], "", None);
-        Self { stream, endpoint: sharded.endpoint(stream) }
+    fn connect(driven: &mut Driven) -> Self {
+        let stream = driven.request_at(("GET", "/sse"), &[], "", None);
+        Self { stream, endpoint: driven.endpoint(stream) }
     }
 
-    fn post(&self, sharded: &mut Sharded, message: &Value) {
+    fn post(&self, driven: &mut Driven, message: &Value) {
         let body = message.to_string();
-        sharded.request_at(0, ("POST", &self.endpoint), &[], &body, None);
-        sharded.settle();
+        driven.request_at(("POST", &self.endpoint), &[], &body, None);
+        driven.settle();
     }
 
-    fn ask(&self, sharded: &mut Sharded, method: &str, params: Value) -> Value {
+    fn ask(&self, driven: &mut Driven, method: &str, params: Value) -> Value {
         let message = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
-        self.post(sharded, &message);
-        let mut answers = sharded.messages(self.stream).into_iter().rev();
+        self.post(driven, &message);
+        let mut answers = driven.messages(self.stream).into_iter().rev();
         answers.find(|message| message["id"] == 7).unwrap()
     }
 
-    fn open(&self, sharded: &mut Sharded) {
+    fn open(&self, driven: &mut Driven) {
         let client = json!({ "name": "c", "version": "1" });
         let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
-        assert!(self.ask(sharded, "initialize", params)["result"].is_object());
-        self.post(sharded, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        assert!(self.ask(driven, "initialize", params)["result"].is_object());
+        self.post(driven, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     }
 
-    fn names(&self, sharded: &mut Sharded) -> Vec<String> {
-        let listed = self.ask(sharded, "tools/list", json!({}));
+    fn names(&self, driven: &mut Driven) -> Vec<String> {
+        let listed = self.ask(driven, "tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().unwrap();
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    fn call(&self, sharded: &mut Sharded, tool: &str) -> Value {
-        self.ask(sharded, "tools/call", json!({ "name": tool, "arguments": {} }))
+    fn call(&self, driven: &mut Driven, tool: &str) -> Value {
+        self.ask(driven, "tools/call", json!({ "name": tool, "arguments": {} }))
     }
 }
 
@@ -348,25 +333,25 @@ fn a_session_that_is_opened_anew_on_http_sse_has_no_items_and_tasks_of_the_old_o
         .tasks(settings())
         .tool("slow", "", |_: Call<NoArguments>| "done")
         .task_support("slow", TaskSupport::Optional);
-    let mut sharded = Sharded::new(&server, 1);
-    let client = OnEventStream::connect(&mut sharded);
+    let mut driven = Driven::new(&server);
+    let client = OnEventStream::connect(&mut driven);
     let before = Arc::strong_count(&held);
     for _ in 0..3 {
-        client.open(&mut sharded);
-        assert_eq!(client.names(&mut sharded), ["who", "open", "slow"]);
+        client.open(&mut driven);
+        assert_eq!(client.names(&mut driven), ["who", "open", "slow"]);
         assert_eq!(Arc::strong_count(&held), before);
-        client.call(&mut sharded, "open");
-        assert_eq!(client.names(&mut sharded), ["who", "open", "slow", "close"]);
+        client.call(&mut driven, "open");
+        assert_eq!(client.names(&mut driven), ["who", "open", "slow", "close"]);
         // Its handler checks the session.
-        assert_eq!(client.call(&mut sharded, "close")["result"]["isError"], Value::Null);
+        assert_eq!(client.call(&mut driven, "close")["result"]["isError"], Value::Null);
         let task = json!({ "name": "slow", "arguments": {}, "task": { "ttl": 60_000 } });
-        let created = client.ask(&mut sharded, "tools/call", task);
+        let created = client.ask(&mut driven, "tools/call", task);
         let task = json!({ "taskId": created["result"]["task"]["taskId"] });
-        assert!(client.ask(&mut sharded, "tasks/get", task.clone())["result"].is_object());
-        client.open(&mut sharded);
-        assert!(client.ask(&mut sharded, "tasks/get", task)["error"].is_object());
-        sharded.now = sharded.now + std::time::Duration::from_secs(100);
-        sharded.drive(0);
+        assert!(client.ask(&mut driven, "tasks/get", task.clone())["result"].is_object());
+        client.open(&mut driven);
+        assert!(client.ask(&mut driven, "tasks/get", task)["error"].is_object());
+        driven.now = driven.now + std::time::Duration::from_secs(100);
+        driven.drive();
     }
 }
 
@@ -398,9 +383,9 @@ fn an_edit_of_all_connections_adds_the_items_of_a_session_to_it_alone() {
 
 #[test]
 fn an_item_needs_both_its_session_and_its_principal() {
-    let mut sharded = Sharded::new(&server(&Arc::new(())), 1);
-    let client = InSession::open(&mut sharded, 0, Revision::V2025_11_25);
-    let who = client.text(&mut sharded, "who");
+    let mut driven = Driven::new(&server(&Arc::new(())));
+    let client = InSession::open(&mut driven, Revision::V2025_11_25);
+    let who = client.text(&mut driven, "who");
     let number = u64::from_str_radix(who.split(' ').next().unwrap(), 16).unwrap();
     let session = SessionKey::from_number(number).unwrap();
     let edit = move |catalog: &mut CatalogEdit<'_>| {
@@ -410,9 +395,9 @@ fn an_item_needs_both_its_session_and_its_principal() {
             catalog.add_item(item.audience(audience).for_session(session)).unwrap();
         }
     };
-    sharded.shards[0].server.handle().edit_catalog(edit).unwrap();
-    sharded.drive(0);
-    let listed = client.ask(&mut sharded, "tools/list", json!({}));
+    driven.server.handle().edit_catalog(edit).unwrap();
+    driven.drive();
+    let listed = client.ask(&mut driven, "tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().filter_map(|it| it["name"].as_str()).collect();
     assert_eq!(names, ["who", "open", "ann"]);
@@ -427,10 +412,10 @@ fn an_event_has_the_session_of_its_request() {
             sink.lock().unwrap().push(request.caller.session());
         }
     });
-    let mut sharded = Sharded::new(&server, 1);
-    let client = InSession::open(&mut sharded, 0, Revision::V2025_11_25);
-    client.text(&mut sharded, "who");
-    modern(&mut sharded, 0, "tools/call", json!({ "name": "who", "arguments": {} }));
+    let mut driven = Driven::new(&server);
+    let client = InSession::open(&mut driven, Revision::V2025_11_25);
+    client.text(&mut driven, "who");
+    modern(&mut driven, "tools/call", json!({ "name": "who", "arguments": {} }));
     let seen = seen.lock().unwrap();
     assert!(matches!(seen[..], [Some(_), None]), "{seen:?}");
 }

@@ -215,20 +215,6 @@ impl Announcement {
         }
         changes
     }
-
-    /// Adds later changes.
-    #[cfg(feature = "http")]
-    pub(crate) fn merge(&mut self, later: &Self) {
-        self.to_everyone = self.to_everyone.and(later.to_everyone);
-        if !later.to_some.is_empty() {
-            self.includes = later.includes;
-        }
-        for change in &later.to_some {
-            if !self.to_some.contains(change) {
-                self.to_some.push(change.clone());
-            }
-        }
-    }
 }
 
 #[cfg(feature = "recording")]

@@ -64,27 +64,11 @@ impl SessionId {
         valid.then_some(Self(text))
     }
 
-    /// Returns the last byte of the bits; 0 for an id that was not drawn by a server of this crate.
-    pub(crate) fn last_byte(&self) -> usize {
-        let digit = |from_end| char::from(self.0[Self::LENGTH - from_end]).to_digit(16);
-        match (digit(2), digit(1)) {
-            (Some(upper), Some(lower)) => (upper << 4 | lower) as usize,
-            _ => 0,
-        }
-    }
-
     /// Returns the key that stands for the session.
     pub(crate) fn key(&self) -> SessionKey {
         // All servers have to agree on the hash, so it has no seed. Clients cannot choose the ids of
         // sessions.
-        let hash = KeyedHash::default().hash_one(self);
-        let hash = hash & !LAST_BYTE | (self.last_byte() as u64) << LAST_BYTE_SHIFT;
-        SessionKey::from_hash(hash).first()
-    }
-
-    /// Returns the last byte of the id that a key stands for, which names the shard.
-    pub(crate) const fn last_byte_of_key(key: SessionKey) -> usize {
-        ((key.to_number() & LAST_BYTE) >> LAST_BYTE_SHIFT) as usize
+        SessionKey::from_hash(KeyedHash::default().hash_one(self)).first()
     }
 
     /// Returns the text.
@@ -93,11 +77,6 @@ impl SessionId {
         core::str::from_utf8(&self.0).expect("a session id is ASCII")
     }
 }
-
-/// The place of an id's last byte in its key: neither the lowest bits nor the highest, which hash
-/// tables use.
-const LAST_BYTE_SHIFT: u32 = 40;
-const LAST_BYTE: u64 = 0xFF << LAST_BYTE_SHIFT;
 
 impl fmt::Debug for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -111,12 +90,11 @@ mod tests {
     use alloc::format;
 
     #[test]
-    fn a_key_is_stable_and_names_the_shard_but_not_the_session() {
+    fn a_key_is_stable_and_does_not_name_the_session() {
         // Rule: [SESS-003].
         let id = SessionId::new([0xA7; 16]);
         let key = id.key();
         assert_eq!(key, SessionId::parse(id.as_str().as_bytes()).unwrap().key());
-        assert_eq!(SessionId::last_byte_of_key(key), id.last_byte());
         assert_ne!(key, SessionId::new([0xA6; 16]).key());
         assert!(!id.as_str().contains(&format!("{key}")));
     }

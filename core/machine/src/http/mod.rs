@@ -42,10 +42,9 @@ pub use remote_address::RemoteAddress;
 pub use server::RefusedHead;
 #[cfg(feature = "server")]
 pub use server::{
-    ActionId, Admission, AnnouncedChange, CallerHandle, CatalogChange, EventPosition, EventStore,
-    Exhausted, HttpServerOptions, Lease, MailboxShare, NodeId, NotStored, ParsedBody, ProofId,
-    ReadId, ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, SessionRecord,
-    Shards, ShardsWithStore, SharedLimit, SharedOptions, SharedResource, StoreAction, StoreError,
-    StoreReply, StoredEvent, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
-    TaskStoreEvent, UnservableTool, WhenUnavailable,
+    ActionId, Admission, AnnouncedChange, CallerHandle, EventPosition, EventStore, Exhausted,
+    HttpServerOptions, Lease, MailboxShare, NodeId, NotStored, ParsedBody, ProofId, ReadId,
+    ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, SessionRecord, SharedLimit,
+    SharedOptions, SharedResource, StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand,
+    TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent, UnservableTool, WhenUnavailable,
 };

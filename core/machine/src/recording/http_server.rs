@@ -14,11 +14,10 @@ use crate::catalog::{Announcement, Catalog};
 use crate::http::origin::HostTexts;
 use crate::http::server::header_params_by_tool;
 use crate::http::{
-    ActionId, AllowedHosts, AnnouncedChange, CallerHandle, CatalogChange, EventPosition,
-    EventStore, ExchangeId, HttpRejection, HttpServerOptions, NotStored, ParsedBody, ProofId,
-    ReadId, RemoteAddress, RequestHead, ResponseMode, Server, ServerLimits, ServerTimeouts,
-    ServerTransmit, Shards, StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand,
-    TaskStoreEvent, UnservableTool,
+    ActionId, AllowedHosts, AnnouncedChange, CallerHandle, EventPosition, EventStore, ExchangeId,
+    HttpRejection, HttpServerOptions, NotStored, ParsedBody, ProofId, ReadId, RemoteAddress,
+    RequestHead, ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, StoreAction,
+    StoreError, StoreReply, StoredEvent, TaskCommand, TaskStoreEvent, UnservableTool,
 };
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
 use crate::{Caller, Instant, Principal, SessionKey};
@@ -76,7 +75,6 @@ impl<'a> HttpServerSettings<'a> {
             event_store: self.event_store,
             shared: None,
             // A recording has one of them.
-            shards: core::num::NonZeroUsize::MIN,
             limits: self.limits.clone(),
             timeouts: self.timeouts.clone(),
         })
@@ -252,29 +250,6 @@ impl Recorded<Server> {
         let edited = self.machine.edit_catalog(edit, now);
         self.note_catalog(&announcement, now);
         edited
-    }
-
-    /// See [`Server::edit_catalog_for_shards`].
-    pub fn edit_catalog_for_shards<T>(
-        &mut self,
-        edit: impl FnOnce(&mut Catalog) -> T,
-        now: Instant,
-    ) -> (T, CatalogChange) {
-        let (edited, change) = self.machine.edit_catalog_for_shards(edit, now);
-        self.note_catalog(&change.announcement, now);
-        (edited, change)
-    }
-
-    /// See [`Server::adopt_catalog`].
-    pub fn adopt_catalog(&mut self, change: &CatalogChange, now: Instant) {
-        self.machine.adopt_catalog(change, now);
-        self.note_catalog(&change.announcement, now);
-    }
-
-    /// See [`Server::join_shards`]. The recording contains the requests of this shard only, and a
-    /// replay does not know what the others held when it reached a common limit.
-    pub fn join_shards(&mut self, shards: &Shards, index: usize) {
-        self.machine.join_shards(shards, index);
     }
 
     fn note_catalog(&mut self, announcement: &Announcement, now: Instant) {

@@ -29,7 +29,6 @@ mod random;
 mod refusals;
 mod resumption;
 mod sessions;
-mod shards;
 mod shared_limits;
 mod statuses;
 mod store;

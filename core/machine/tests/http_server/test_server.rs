@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::{
-    ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, RequestHead, ServerTransmit, Shards,
+    ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, RequestHead, ServerTransmit,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, ServerMachine, Subject};
@@ -44,16 +44,6 @@ pub(crate) struct TestServer {
 impl TestServer {
     pub(crate) fn new(peer: peer::ServerOptions, options: HttpServerOptions) -> Self {
         Self::over(played::http_server(peer, options))
-    }
-
-    /// Creates one of several servers.
-    pub(crate) fn shard(
-        peer: peer::ServerOptions,
-        options: HttpServerOptions,
-        place: (&Shards, usize),
-        recorded: bool,
-    ) -> Self {
-        Self::over(played::http_shard(peer, options, place, recorded))
     }
 
     fn over((server, played): (Server, Played)) -> Self {

@@ -74,30 +74,6 @@ pub(crate) fn http_server(
     }
 }
 
-/// Returns one of several HTTP servers. It is recorded if `recorded` is set: a replay does not know
-/// what the others hold when it reaches a common limit.
-#[cfg(feature = "http")]
-pub(crate) fn http_shard(
-    peer: ServerOptions,
-    options: http::HttpServerOptions,
-    (shards, index): (&http::Shards, usize),
-    recorded: bool,
-) -> (HttpServer, Played) {
-    #[cfg(feature = "recording")]
-    let (mut server, played) = {
-        let (tape, played) = Played::new();
-        let tape = recorded.then_some(tape);
-        (HttpServer::new(peer, options, [7; 32], 0, tape).expect("valid tools"), played)
-    };
-    #[cfg(not(feature = "recording"))]
-    let (mut server, played) = {
-        let _ = recorded;
-        (HttpServer::new(peer, options, [7; 32], 0).expect("valid tools"), Played)
-    };
-    server.join_shards(shards, index);
-    (server, played)
-}
-
 /// Returns an HTTP client and the guard that replays it.
 #[cfg(feature = "http")]
 pub(crate) fn http_client(

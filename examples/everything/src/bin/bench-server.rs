@@ -9,7 +9,7 @@ use mcp_sansio_cli::trace;
 
 const USAGE: &str = "\
 bench-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime NAME]
-             [--shards N | --store URL [--node NAME]] [--seal-key-file FILE] [--trace]
+             [--store URL [--node NAME]] [--seal-key-file FILE] [--trace]
 
 A server for measurements: tools echo {\"text\"}, add {\"a\",\"b\"} and progress {\"count\"} (that many
 notifications, then a result), resource mem://blob (64 KiB of text).
@@ -19,7 +19,6 @@ notifications, then a result), resource mem://blob (64 KiB of text).
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --auth           require access tokens, and start an authorization server that grants them
                    without asking: for tests and demonstrations
-  --shards N       serve HTTP as N shards, so that cores do not wait for each other; 1 by default
   --store URL      share sessions with other nodes through the Redis at URL, and answer health
                    checks at /health
   --node NAME      the name of this node, which Redis lists

@@ -10,7 +10,7 @@ use mcp_sansio_cli::trace;
 const USAGE: &str = "\
 everything-server (--stdio | --http ADDRESS [--auth] | --unix PATH) [--legacy-sse]
                   [--runtime NAME] [--no-tasks] [--extensions] [--skills FOLDER]
-                  [--record FOLDER] [--shards N | --store URL [--node NAME]]
+                  [--record FOLDER] [--store URL [--node NAME]]
                   [--seal-key-file FILE] [--trace]
 
 Offers every server feature at all five revisions: content of all kinds, progress, log messages,
@@ -29,7 +29,6 @@ suite.
   --skills FOLDER  serve the skills in FOLDER as well
   --record FOLDER  record the server for `mcp-inspect replay` and `mcp-inspect show`: one file for
                    each connection on a byte stream, and one for all clients on HTTP
-  --shards N       serve HTTP as N shards, so that cores do not wait for each other; 1 by default
   --store URL      share sessions with other nodes through the Redis at URL, and answer health
                    checks at /health
   --node NAME      the name of this node, which Redis lists

@@ -101,11 +101,7 @@ impl Server {
             return Err(refusal(Status::BAD_REQUEST, None, &message));
         }
         let route = self.find_route(head)?;
-        let pending = match &self.shard {
-            None => self.exchanges.len(),
-            Some(shard) => shard.exchanges(),
-        };
-        if pending >= self.options.limits.exchanges_max {
+        if self.exchanges.len() >= self.options.limits.exchanges_max {
             return Err(SharedResource::Exchanges.refusal(Exhausted::Total).to_response(None));
         }
         Ok(route)

@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256};
 use crate::http::RemoteAddress;
 use crate::{Caller, Principal};
 
-use super::shards::{CallerCount, CallerCounts, Shards};
 use super::store_queue::Account;
 
 /// Identifies the caller that a running handler counts against: see
@@ -33,8 +32,6 @@ pub(super) struct Sender<'a> {
 #[derive(Debug)]
 pub(super) struct Callers {
     hasher: KeyedHash,
-    /// The other shards of the server, which count against the same limits.
-    shards: Option<Shards>,
     /// Created with the first caller.
     table: Option<Box<Table>>,
 }
@@ -55,8 +52,6 @@ struct Table {
 struct Entry {
     identity: Identity,
     hash: u64,
-    /// The caller's counts in all shards, if there are several.
-    total: Option<CallerCounts>,
     exchanges: u32,
     handlers: u32,
     sessions: u32,
@@ -88,11 +83,7 @@ pub(super) enum Identity {
 
 impl Callers {
     pub(super) fn new(seed: u64) -> Self {
-        Self { hasher: KeyedHash::with_seed(seed), shards: None, table: None }
-    }
-
-    pub(super) fn join_shards(&mut self, shards: &Shards) {
-        self.shards = Some(shards.clone());
+        Self { hasher: KeyedHash::with_seed(seed), table: None }
     }
 
     fn get(&self, caller: Key) -> Option<&Entry> {
@@ -171,12 +162,10 @@ impl Callers {
                     (None, address) => Identity::Address(address?),
                 };
                 let ends = Ends { oldest: NO_SLOT, newest: NO_SLOT };
-                let total = self.shards.as_ref().map(|shards| shards.caller(&identity));
                 let (exchanges, handlers, sessions, replays, since) = (0, 0, 0, 0, 0);
                 let key = table.entries.insert(Entry {
                     identity,
                     hash,
-                    total,
                     exchanges,
                     handlers,
                     sessions,
@@ -196,14 +185,12 @@ impl Callers {
     pub(super) fn open_exchange(&mut self, caller: Option<Key>) {
         if let Some(caller) = self.get_mut(caller) {
             caller.exchanges += 1;
-            caller.count(|total| total.exchanges += 1);
         }
     }
 
     pub(super) fn close_exchange(&mut self, caller: Option<Key>) {
         if let Some(entry) = self.get_mut(caller) {
             entry.exchanges -= 1;
-            entry.count(|total| total.exchanges -= 1);
             self.forget_if_empty(caller);
         }
     }
@@ -212,14 +199,12 @@ impl Callers {
     pub(super) fn begin_handler(&mut self, caller: Option<Key>) {
         if let Some(entry) = self.get_mut(caller) {
             entry.handlers += 1;
-            entry.count(|total| total.handlers += 1);
         }
     }
 
     pub(super) fn end_handler(&mut self, caller: Option<Key>) {
         if let Some(entry) = self.get_mut(caller) {
             entry.handlers -= 1;
-            entry.count(|total| total.handlers -= 1);
             self.forget_if_empty(caller);
         }
     }
@@ -238,8 +223,7 @@ impl Callers {
         }
     }
 
-    /// Returns the number of a caller's readers of stored events. Only a server without shards has
-    /// some.
+    /// Returns the number of a caller's readers of stored events.
     pub(super) fn replays(&self, caller: Option<Key>) -> usize {
         caller.and_then(|caller| self.get(caller)).map_or(0, |entry| entry.replays as usize)
     }
@@ -251,50 +235,23 @@ impl Callers {
         }
         if let Some(entry) = self.get_mut(caller) {
             entry.logged = entry.logged + after - before;
-            entry.count(|total| total.logged = total.logged + after - before);
             if after < before {
                 self.forget_if_empty(caller);
             }
         }
     }
 
-    /// Returns the bytes in the logs of a caller's streams, in all shards.
+    /// Returns the bytes in the logs of a caller's streams.
     pub(super) fn logged(&self, caller: Option<Key>) -> usize {
-        let Some(entry) = caller.and_then(|caller| self.get(caller)) else { return 0 };
-        match &entry.total {
-            None => entry.logged,
-            Some(total) => total.change(|total| total.logged),
-        }
+        caller.and_then(|caller| self.get(caller)).map_or(0, |entry| entry.logged)
     }
 
-    /// Returns whether a caller may open another session, where `most` is its limit. Among shards,
-    /// counts it.
-    pub(super) fn reserve_session(&mut self, caller: Option<Key>, most: usize) -> bool {
-        let Some(entry) = self.get_mut(caller) else { return true };
-        match &entry.total {
-            None => (entry.sessions as usize) < most,
-            Some(total) => total.change(|total| {
-                let has_room = (total.sessions as usize) < most;
-                total.sessions += u32::from(has_room);
-                has_room
-            }),
-        }
-    }
-
-    /// Takes back the reservation of a session that is not opened.
-    pub(super) fn release_session(&mut self, caller: Option<Key>) {
-        if let Some(entry) = self.get_mut(caller) {
-            entry.count(|total| total.sessions -= 1);
-        }
-    }
-
-    /// Counts a session that was reserved.
+    /// Counts a session.
     pub(super) fn open_session(&mut self, caller: Option<Key>) {
         self.count_session(caller, |sessions| sessions + 1);
     }
 
     pub(super) fn close_session(&mut self, caller: Option<Key>) {
-        self.release_session(caller);
         self.count_session(caller, |sessions| sessions - 1);
     }
 
@@ -325,27 +282,19 @@ impl Callers {
         self.get_mut(caller).map(|caller| &mut caller.ends)
     }
 
-    /// Returns the number of a caller's sessions in this server.
+    /// Returns the number of a caller's sessions.
     pub(super) fn sessions(&self, caller: Key) -> usize {
         self.get(caller).map_or(0, |caller| caller.sessions as usize)
     }
 
-    /// Returns the number of a caller's exchanges in all shards.
+    /// Returns the number of a caller's exchanges.
     pub(super) fn exchanges(&self, caller: Key) -> usize {
-        let Some(entry) = self.get(caller) else { return 0 };
-        match &entry.total {
-            None => entry.exchanges as usize,
-            Some(total) => total.change(|total| total.exchanges as usize),
-        }
+        self.get(caller).map_or(0, |caller| caller.exchanges as usize)
     }
 
-    /// Returns the number of a caller's running handlers in all shards.
+    /// Returns the number of a caller's running handlers.
     pub(super) fn handlers(&self, caller: Key) -> usize {
-        let Some(entry) = self.get(caller) else { return 0 };
-        match &entry.total {
-            None => entry.handlers as usize,
-            Some(total) => total.change(|total| total.handlers as usize),
-        }
+        self.get(caller).map_or(0, |caller| caller.handlers as usize)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -358,16 +307,12 @@ impl Callers {
         let held = entry.exchanges + entry.handlers + entry.sessions + entry.replays;
         if held == 0 && entry.logged == 0 {
             table.index.remove_hashed(entry.hash, &|number| number == key.to_number());
-            if let Some(Entry { identity, total: Some(total), .. }) = table.entries.remove(key)
-                && let Some(shards) = &self.shards
-            {
-                shards.forget_caller(&identity, total);
-            }
+            table.entries.remove(key);
         }
     }
 
     /// Returns the callers with the numbers of their sessions, exchanges and readers of stored
-    /// events, and the bytes in their logs, all in this server.
+    /// events, and the bytes in their logs.
     pub(super) fn held(&self) -> impl Iterator<Item = (Key, [usize; 4])> {
         let entries = self.table.iter().flat_map(|table| table.entries.iter());
         entries.map(|(key, it)| {
@@ -382,12 +327,4 @@ impl Callers {
 pub(super) fn label_of(name: &str) -> String {
     let hash = Sha256::new().chain_update(b"caller").chain_update(name).finalize();
     hash.iter().take(8).map(|byte| alloc::format!("{byte:02x}")).collect()
-}
-
-impl Entry {
-    fn count(&self, change: impl FnOnce(&mut CallerCount)) {
-        if let Some(total) = &self.total {
-            total.change(change);
-        }
-    }
 }

@@ -18,7 +18,7 @@ impl Server {
         let connections = || self.connections.iter().map(|(_, connection)| connection);
         let streams = || connections().flat_map(|connection| connection.streams.iter());
         let logged_bytes: usize = streams().map(|stream| stream.log.len()).sum();
-        assert_eq!(self.logged_bytes.own(), logged_bytes, "bytes in the logs");
+        assert_eq!(self.logged_bytes, logged_bytes, "bytes in the logs");
         if !self.answered.is_empty() {
             let answers = streams().filter(|stream| stream.answers != Tag::NONE).count();
             assert!(self.answered.len() <= answers, "answers of streams that are gone");
@@ -100,6 +100,6 @@ impl Server {
     /// of all streams, and the number of finished streams that a client can still resume.
     #[must_use]
     pub fn retained(&self) -> (usize, usize) {
-        (self.logged_bytes.own(), self.finished_count)
+        (self.logged_bytes, self.finished_count)
     }
 }

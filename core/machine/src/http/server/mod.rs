@@ -21,7 +21,6 @@ mod retention;
 mod session;
 mod session_ids;
 mod sessions;
-mod shards;
 mod shared;
 mod shared_limits;
 mod store;
@@ -52,11 +51,9 @@ use super::ExchangeId;
 pub use admission::Admission;
 pub use body::ParsedBody;
 pub use callers::CallerHandle;
-pub use catalog_change::CatalogChange;
 pub use exchange::ServerTransmit;
 pub use operations::RefusedHead;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
-pub use shards::{Shards, ShardsWithStore};
 pub use shared::{
     ActionId, AnnouncedChange, Lease, MailboxShare, NodeId, ProofId, SessionRecord, SharedOptions,
     StoreError, StoreReply, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
@@ -70,7 +67,6 @@ use exchange::Exchange;
 use retention::Finished;
 use session::Session;
 use session_ids::SessionIds;
-use shards::{LoggedBytes, Shard};
 use shared::Shared;
 use store::Store;
 use streams::Streams;
@@ -159,12 +155,10 @@ pub struct Server {
     /// The streams that end with a response, by the number of their connection and the request.
     answered: HashMap<(u64, Tag), u32, KeyedHash>,
     /// The number of bytes in the logs of all streams.
-    logged_bytes: LoggedBytes,
+    logged_bytes: usize,
     store: Store,
     /// The state that is only needed if nodes share sessions and streams.
     shared: Option<Box<Shared>>,
-    /// The place of this server among its shards, if there are several.
-    shard: Option<Box<Shard>>,
     /// The number of readers that get stored events.
     replays: usize,
     /// The number of running handlers.
@@ -249,10 +243,9 @@ impl Server {
             finished: VecDeque::new(),
             finished_count: 0,
             answered: HashMap::with_hasher(KeyedHash::with_seed(seed)),
-            logged_bytes: LoggedBytes::default(),
+            logged_bytes: 0,
             store,
             shared,
-            shard: None,
             replays: 0,
             handlers: 0,
             closing: false,

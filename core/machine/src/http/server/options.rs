@@ -1,6 +1,5 @@
 use alloc::boxed::Box;
 use alloc::string::String;
-use core::num::NonZeroUsize;
 use core::time::Duration;
 
 use crate::http::AllowedHosts;
@@ -18,7 +17,6 @@ pub struct HttpServerOptions {
     pub(crate) answers: ResponseMode,
     pub(crate) event_store: EventStore,
     pub(crate) shared: Option<Box<SharedOptions>>,
-    pub(crate) shards: NonZeroUsize,
     pub(crate) limits: ServerLimits,
     pub(crate) timeouts: ServerTimeouts,
 }
@@ -48,7 +46,6 @@ impl Default for HttpServerOptions {
             answers: ResponseMode::default(),
             event_store: EventStore::default(),
             shared: None,
-            shards: NonZeroUsize::MIN,
             limits: ServerLimits::default(),
             timeouts: ServerTimeouts::default(),
         }
@@ -126,24 +123,6 @@ impl HttpServerOptions {
     #[must_use]
     pub fn shared_ref(&self) -> Option<&SharedOptions> {
         self.shared.as_deref()
-    }
-
-    /// Sets the number of [shards](super::Shards): servers behind a lock each, which share the
-    /// clients, so that cores do not wait for each other. One by default, and at most
-    /// [`Shards::COUNT_MAX`](super::Shards::COUNT_MAX). More than there are cores have no use.
-    ///
-    /// A driver creates them, such as the `HttpService` of the adapters; a single
-    /// [`Server`](super::Server) is one of them. Each has a recording of its own.
-    #[must_use]
-    pub const fn shards(mut self, shards: NonZeroUsize) -> Self {
-        self.shards = shards;
-        self
-    }
-
-    /// Returns the number of shards.
-    #[must_use]
-    pub const fn shard_count(&self) -> NonZeroUsize {
-        self.shards
     }
 
     /// Returns the resource limits.

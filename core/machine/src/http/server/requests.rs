@@ -47,21 +47,14 @@ impl Server {
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         self.observe_head(head);
-        if let Some(shard) = &mut self.shard {
-            shard.begin_exchange();
-        }
         let handled = match &self.shared {
             None => self.handle_route(head, body, caller, permit, now),
             Some(_) => self.handle_shared(head, body, caller, permit, now),
         };
-        let handled = handled.unwrap_or_else(|refused| {
+        handled.unwrap_or_else(|refused| {
             self.observe_refusal(body, caller, &refused);
             (self.respond_whole(refused), None)
-        });
-        if let Some(shard) = &mut self.shard {
-            shard.exchange_began();
-        }
-        handled
+        })
     }
 
     /// Sets the id of the next session.
@@ -188,9 +181,6 @@ impl Server {
     #[allow(clippy::inline_always, reason = "measured: a copy of an exchange less")]
     pub(super) fn remove_exchange(&mut self, key: Key) -> Option<Exchange> {
         let exchange = self.exchanges.remove(key)?;
-        if let Some(shard) = &self.shard {
-            shard.end_exchange();
-        }
         self.callers.close_exchange(exchange.caller);
         Some(exchange)
     }
@@ -209,11 +199,7 @@ impl Server {
         if own >= limits.handlers_per_caller_max {
             return Err(SharedResource::Handlers.refusal(Exhausted::Share));
         }
-        let all = match &self.shard {
-            None => self.handlers,
-            Some(shard) => shard.handlers(),
-        };
-        if all >= limits.handlers_max {
+        if self.handlers >= limits.handlers_max {
             return Err(SharedResource::Handlers.refusal(Exhausted::Total));
         }
         Ok(())
@@ -226,9 +212,6 @@ impl Server {
         let caller = self.connections.get(request.connection)?.caller;
         self.callers.begin_handler(caller);
         self.handlers += 1;
-        if let Some(shard) = &self.shard {
-            shard.begin_handler();
-        }
         Some(CallerHandle(caller))
     }
 
@@ -236,9 +219,6 @@ impl Server {
     pub fn end_handler(&mut self, caller: CallerHandle) {
         self.callers.end_handler(caller.0);
         self.handlers -= 1;
-        if let Some(shard) = &self.shard {
-            shard.end_handler();
-        }
     }
 
     /// Opens an exchange with a complete response. It is sent immediately, and counts against no

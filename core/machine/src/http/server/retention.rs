@@ -171,7 +171,7 @@ impl Server {
         let logged = self.callers.logged(caller);
         if logged > limits.replay_bytes_per_caller_max
             || logged > limits.unread_bytes_per_caller_max
-            || self.logged_bytes.exceeds(limits.unread_bytes_total_max)
+            || self.logged_bytes > limits.unread_bytes_total_max
         {
             self.hold_share(key, number);
             self.hold_unread_total(key, number, now);
@@ -179,17 +179,13 @@ impl Server {
     }
 
     fn hold_kept(&mut self, key: Key, number: u32) {
-        let (most, before) = (self.options.limits.replay_bytes_total_max, self.logged_bytes.own());
-        if !self.logged_bytes.is_excessive(most) {
-            return;
-        }
-        while self.logged_bytes.is_excessive(most)
+        let most = self.options.limits.replay_bytes_total_max;
+        while self.logged_bytes > most
             && let Some(oldest) = self.finished.pop_front()
         {
             self.forget_finished(oldest.connection, oldest.stream);
         }
-        self.logged_bytes.has_shrunk(before, most);
-        if self.logged_bytes.is_excessive(most) {
+        if self.logged_bytes > most {
             self.shrink_stream(key, number, 1);
         }
     }
@@ -234,7 +230,7 @@ impl Server {
             |most: usize, exchanges: usize| stream.unread() > (most / exchanges.max(1)) as u64;
         let is_excessive = self.callers.logged(*caller) > share
             && is_above_part(share, caller.map_or(1, |caller| self.callers.exchanges(caller)))
-            || self.logged_bytes.exceeds(total) && is_above_part(total, self.exchanges.len());
+            || self.logged_bytes > total && is_above_part(total, self.exchanges.len());
         if is_excessive {
             self.cut_off(reader, now);
         }

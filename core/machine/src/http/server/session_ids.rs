@@ -12,8 +12,6 @@ use crate::http::SessionId;
 pub(super) struct SessionIds {
     secret: [u8; 32],
     drawn: u64,
-    /// The index of the server among its shards, and their number.
-    shard: (u16, u16),
     /// The next id, if it was drawn in a recorded run.
     #[cfg(feature = "recording")]
     next: Option<SessionId>,
@@ -26,22 +24,11 @@ impl SessionIds {
         Self {
             secret,
             drawn: 0,
-            shard: (0, 1),
             #[cfg(feature = "recording")]
             next: None,
             #[cfg(feature = "recording")]
             last: None,
         }
-    }
-
-    /// Draws ids that name a shard, and that no other shard with the same secret draws.
-    pub(super) fn join_shards(&mut self, index: usize, count: usize) {
-        let [index, count] = [index, count].map(|number| u16::try_from(number).unwrap_or(1));
-        let secret = Sha256::new()
-            .chain_update(self.secret)
-            .chain_update(b"shard")
-            .chain_update(index.to_le_bytes());
-        (self.secret, self.shard) = (secret.finalize().into(), (index, count));
     }
 
     /// Sets the next id.
@@ -84,15 +71,6 @@ impl SessionIds {
         let hash: [u8; 32] = hash.finalize().into();
         let mut entropy = [0; 16];
         entropy.copy_from_slice(&hash[..16]);
-        let (index, count) = self.shard;
-        if count > 1 {
-            // Costs the id the bits that name the shard.
-            let last = u16::from(entropy[15]);
-            let named = last - last % count + index;
-            // Each id of a shard is as likely as any other, except for the last of 256 bytes.
-            let named = if named > u16::from(u8::MAX) { named - count } else { named };
-            entropy[15] = u8::try_from(named).unwrap_or_default();
-        }
         SessionId::new(entropy)
     }
 }

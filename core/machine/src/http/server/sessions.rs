@@ -83,30 +83,16 @@ impl Server {
         request: Option<&RequestId>,
         now: Instant,
     ) -> Result<(), Response> {
-        if !self.callers.reserve_session(caller, self.options.limits.sessions_per_caller_max) {
+        let most = self.options.limits.sessions_per_caller_max;
+        if caller.is_some_and(|caller| self.callers.sessions(caller) >= most) {
             return Err(SharedResource::Sessions.refusal(Exhausted::Share).to_response(request));
         }
-        let has_room = match &self.shard {
-            None => self.sessions.len() < self.options.limits.sessions_max,
-            Some(shard) => shard.begin_session(),
-        };
+        let has_room = self.sessions.len() < self.options.limits.sessions_max;
         // An unknown caller may be anyone, and must not displace the sessions of others.
         if !has_room && (caller.is_none() || !self.displace_session(now)) {
-            self.callers.release_session(caller);
-            if let Some(shard) = &self.shard {
-                shard.end_session();
-            }
             return Err(SharedResource::Sessions.refusal(Exhausted::Total).to_response(request));
         }
         Ok(())
-    }
-
-    /// Tells the other shards how many sessions the caller with the most sessions has in this one.
-    fn tell_greediest(&self) {
-        if let Some(shard) = &self.shard {
-            let greediest = self.callers.greediest();
-            shard.set_greediest(greediest.map_or(0, |caller| self.callers.sessions(caller)));
-        }
     }
 
     /// Adds a session whose streams have the number `base` and those after it.
@@ -139,7 +125,6 @@ impl Server {
         let key = self.connections.insert(connection);
         self.sessions.insert_hashed(session_key.to_number(), key.to_number());
         self.callers.open_session(caller);
-        self.tell_greediest();
         self.link_session(key);
         self.arm_connection(key, now);
         key
@@ -211,16 +196,14 @@ impl Server {
         Some(&self.connections.get(Key::from_number(number))?.session.as_ref()?.id)
     }
 
-    /// Returns whether this server has the session with this key, or cannot know, because another
-    /// shard would have it.
-    fn may_have_session(&self, session: SessionKey) -> bool {
-        let is_elsewhere = self.shard.as_ref().is_some_and(|shard| !shard.has_session(session));
+    /// Returns whether this server has the session with this key.
+    fn has_session(&self, session: SessionKey) -> bool {
         let is_current = |number| {
             let connection = self.connections.get(Key::from_number(number));
             connection.is_some_and(|it| it.machine.caller().session() == Some(session))
         };
         let hash = session.first().to_number();
-        is_elsewhere || self.sessions.find_hashed(hash, &is_current).is_some()
+        self.sessions.find_hashed(hash, &is_current).is_some()
     }
 
     /// Notes a session whose items have to be removed from the catalog, if it has some.
@@ -234,7 +217,7 @@ impl Server {
     pub(super) fn note_late_items(&mut self, announcement: &Announcement) {
         for (_, audience) in &announcement.to_some {
             for session in audience.sessions() {
-                if !self.may_have_session(*session) {
+                if !self.has_session(*session) {
                     self.note_ended(*session);
                 }
             }
@@ -242,7 +225,7 @@ impl Server {
     }
 
     /// Returns a session that has ended, and that items of the catalog are for. Remove them with
-    /// [`Catalog::remove_session`], in all shards. Poll it together with
+    /// [`Catalog::remove_session`]. Poll it together with
     /// [`poll_event`](Self::poll_event); the handler layer does.
     ///
     /// On a node of a cluster, a session also ends when the node drops its copy of it.
@@ -252,7 +235,7 @@ impl Server {
     pub fn poll_ended_session(&mut self) -> Option<SessionKey> {
         loop {
             let session = self.ended_sessions.pop()?;
-            // It may have been removed by a shard with the same catalog.
+            // Its items may have been removed since it ended.
             if self.server_config.catalog.restricts_session(session) {
                 return Some(session);
             }
@@ -402,10 +385,6 @@ impl Server {
             let logged = connection.streams.iter().map(|stream| stream.log.len()).sum::<usize>();
             self.log_changed_of(connection.caller, logged, 0);
             self.callers.close_session(connection.caller);
-            if let Some(shard) = &self.shard {
-                shard.end_session();
-            }
-            self.tell_greediest();
             self.store.forget(&session, None, connection.machine.caller().principal());
             self.finished_count -= session.finished.len();
             self.compact_finished();

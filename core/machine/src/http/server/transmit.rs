@@ -121,7 +121,7 @@ impl Server {
         let Some(stream) = streams.get_mut(number) else { return false };
         let before = stream.log.len();
         let keeps = stream.resumable
-            && !self.logged_bytes.exceeds(limits.replay_bytes_total_max)
+            && self.logged_bytes <= limits.replay_bytes_total_max
             && self.callers.logged(caller) <= limits.replay_bytes_per_caller_max;
         match keeps {
             true => stream.trim(limits.replay_events_max, limits.replay_bytes_max),

@@ -76,13 +76,6 @@ impl ServerConfig {
         self.modern = self.identity.declared_set(&self.catalog, Revision::LATEST);
         (edited, announcement)
     }
-
-    /// Replaces the catalog for new connections.
-    #[cfg(feature = "http")]
-    pub(crate) fn adopt_catalog(&mut self, catalog: Arc<Catalog>) {
-        self.catalog = catalog;
-        self.modern = self.identity.declared_set(&self.catalog, Revision::LATEST);
-    }
 }
 
 impl ServerIdentity {

@@ -339,10 +339,6 @@ impl Server {
         };
         let caller = self.callers.enter(identity.principal(), remote);
         let checked = self.check_session_limits(caller, None, now);
-        if checked.is_ok() {
-            // It is counted when the replica is opened.
-            self.callers.release_session(caller);
-        }
         self.callers.close_exchange(caller);
         checked
     }
