@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::protocol::Method;
+use mcp_sansio::protocol::{Method, SubjectKind};
 
 /// The longest name of a tool or a prompt that is reported, in bytes. Names come from the peer.
 const NAME_LENGTH_MAX: usize = 256;
@@ -23,29 +23,18 @@ pub(crate) enum Subject {
 
 impl Subject {
     pub(crate) fn new(method: Option<Method>, params: &RawJson<'_>) -> Self {
-        let found = match method {
-            Some(Method::ToolsCall) => text(params, "name", NAME_LENGTH_MAX).map(Self::Tool),
-            Some(Method::PromptsGet) => text(params, "name", NAME_LENGTH_MAX).map(Self::Prompt),
-            Some(
-                Method::ResourcesRead
-                | Method::ResourcesSubscribe
-                | Method::ResourcesUnsubscribe
-                | Method::ResourcesUpdated,
-            ) => text(params, "uri", URI_LENGTH_MAX).map(Self::Resource),
-            Some(Method::CompletionComplete) => params.get("ref").and_then(|reference| {
-                let prompt = text(&reference, "name", NAME_LENGTH_MAX).map(Self::Prompt);
-                prompt.or_else(|| text(&reference, "uri", URI_LENGTH_MAX).map(Self::Resource))
-            }),
-            _ => None,
-        };
-        found.unwrap_or_default()
+        let found = method.and_then(Method::subject).and_then(|subject| subject.find(params));
+        match found {
+            Some((SubjectKind::Tool, name)) => Self::Tool(shared(&name, NAME_LENGTH_MAX)),
+            Some((SubjectKind::Prompt, name)) => Self::Prompt(shared(&name, NAME_LENGTH_MAX)),
+            Some((SubjectKind::Resource, uri)) => Self::Resource(shared(&uri, URI_LENGTH_MAX)),
+            _ => Self::None,
+        }
     }
 }
 
-/// Returns a member of an object, if it is a string, without what exceeds `length_max`.
-fn text(object: &RawJson<'_>, name: &str, length_max: usize) -> Option<Arc<str>> {
-    let value = object.get(name)?;
-    Some(truncated(&value.to_text()?, length_max).into())
+fn shared(text: &str, length_max: usize) -> Arc<str> {
+    truncated(text, length_max).into()
 }
 
 pub(crate) fn truncated(text: &str, length_max: usize) -> &str {

@@ -13,7 +13,7 @@ use mcp_sansio::jsonrpc::{AsJson, Json, RawJson, WriteError, to_shared_json};
 use mcp_sansio::peer::{
     CallOptions, ClientMachine, HeaderFields, InvalidHeader, MethodName, Progress,
 };
-use mcp_sansio::protocol::Method;
+use mcp_sansio::protocol::{Method, SubjectKind};
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
@@ -262,35 +262,18 @@ impl ClientRequest {
         &self.method
     }
 
-    /// Returns the name of the tool or prompt, or the URI of the resource.
+    /// Returns the name of the tool or prompt, or the URI of the resource or resource template, that
+    /// the call names.
     #[must_use]
     pub fn target(&self) -> Option<Cow<'_, str>> {
-        let member = match self.method {
-            MethodName::Known(Method::ToolsCall | Method::PromptsGet) => "name",
-            MethodName::Known(Method::ResourcesRead) => "uri",
-            _ => return None,
-        };
-        Some(self.params.get(member)?.to_text()?.into_owned().into())
+        let subject = self.method.known()?.subject().filter(|it| *it != SubjectKind::Task)?;
+        subject.find(&self.params).map(|(_, text)| text)
     }
 
-    /// Whether the method only reads: a list, a resource, a prompt, a completion or a ping. Of a
-    /// tool, only its definition says so.
+    /// Whether the [method only reads](Method::is_read). Of a tool, only its definition says so.
     #[must_use]
     pub const fn is_read(&self) -> bool {
-        matches!(
-            self.method,
-            MethodName::Known(
-                Method::ToolsList
-                    | Method::PromptsList
-                    | Method::PromptsGet
-                    | Method::ResourcesList
-                    | Method::ResourcesTemplatesList
-                    | Method::ResourcesRead
-                    | Method::CompletionComplete
-                    | Method::Discover
-                    | Method::Ping
-            )
-        )
+        matches!(self.method, MethodName::Known(method) if method.is_read())
     }
 
     /// Returns the parameters without `_meta`: a JSON object.

@@ -56,7 +56,7 @@ impl Wrapped {
                 hints.is_some_and(|hints| hints.read_only_hint == Some(true))
             }
             Some(_) => true,
-            None => is_list || request.method == Method::CompletionComplete,
+            None => is_list || request.method.known().is_some_and(Method::is_read),
         };
         let id = machine.id_of(request.handle).cloned();
         let check = request.target.item().and_then(|item| catalog.argument_check(item));
@@ -199,17 +199,16 @@ impl ServerRequest {
         &self.parts.request.method
     }
 
-    /// Returns the name of the tool or prompt, or the URI of the resource. For a completion, that of
-    /// the prompt or resource template that it refers to. Clients choose URIs.
+    /// Returns the name of the tool or prompt, or the URI of the resource or resource template, that
+    /// the request names. Clients choose URIs.
     #[must_use]
     pub fn target(&self) -> Option<Cow<'_, str>> {
-        let request = &self.parts.request;
-        if request.method == Method::CompletionComplete {
-            let reference = request.params.get("ref")?;
-            let name = reference.get("name").or_else(|| reference.get("uri"))?;
-            return name.to_text().map(|name| Cow::Owned(name.into_owned()));
-        }
-        request.subject()?.to_text()
+        let subject = self.parts.request.subject()?;
+        subject.to_text().map(|text| Cow::Owned(text.into_owned())).or_else(|| {
+            // A reference, which the machine has checked.
+            let name = subject.get("name").or_else(|| subject.get("uri"))?;
+            Some(Cow::Owned(name.to_text()?.into_owned()))
+        })
     }
 
     /// Returns the item of the catalog that the request names.
@@ -288,8 +287,8 @@ impl ServerRequest {
         self.parts.wrapped.lists.is_some()
     }
 
-    /// Whether the request is declared to change nothing: that is so for lists, prompts, resources,
-    /// completions, and tools with the
+    /// Whether the request is declared to change nothing: that is so for
+    /// [methods that only read](Method::is_read), and tools with the
     /// [annotation](mcp_sansio::protocol::ToolAnnotations::read_only_hint).
     #[must_use]
     pub fn is_read_only(&self) -> bool {

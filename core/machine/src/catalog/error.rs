@@ -60,10 +60,10 @@ pub enum CatalogError {
         reason: String,
     },
     /// A handler cannot be registered for a method of the protocol, which the server answers
-    /// without it: register the items and the completions instead.
+    /// without it: register the items and the handlers of their arguments instead.
     #[error(
         "a handler for `{method}` would never be called: the server answers it from its tools, \
-         prompts, resources and completions; register those"
+         prompts and resources and the handlers of their arguments; register those"
     )]
     ProtocolMethod {
         /// The method.

@@ -135,6 +135,15 @@ impl Target {
             Self::Completion(argument) => Some(argument.item()),
         }
     }
+
+    /// Returns the argument of the item that the request completes, if it completes one.
+    #[must_use]
+    pub fn argument(&self) -> Option<&str> {
+        match self {
+            Self::Completion(argument) => Some(argument.name()),
+            _ => None,
+        }
+    }
 }
 
 /// A resource template that matches a URI. Clones share their contents.

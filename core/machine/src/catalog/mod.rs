@@ -62,7 +62,7 @@ pub use validator::{ArgumentCheck, CompiledSchema, Invalid, Validator};
 
 use crate::Caller;
 use crate::protocol::wire::{is_object, is_object_schema};
-use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
+use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, SubjectKind, Tool, check_tool_name};
 
 /// The items that a server offers. See the [module](self) for how they are used.
 ///
@@ -236,16 +236,12 @@ impl Catalog {
     #[must_use]
     pub fn manages(&self, method: Method) -> bool {
         let managed = self.managed();
-        match method {
-            Method::ToolsList | Method::ToolsCall => managed.tools,
-            Method::PromptsList | Method::PromptsGet => managed.prompts,
-            Method::ResourcesList
-            | Method::ResourcesTemplatesList
-            | Method::ResourcesRead
-            | Method::ResourcesSubscribe
-            | Method::ResourcesUnsubscribe => managed.resources,
-            Method::CompletionComplete => managed.prompts && managed.resources,
-            _ => false,
+        match (ItemKind::listed_by(method), method.subject()) {
+            (Some(ItemKind::Tool), _) | (_, Some(SubjectKind::Tool)) => managed.tools,
+            (Some(ItemKind::Prompt), _) | (_, Some(SubjectKind::Prompt)) => managed.prompts,
+            (Some(_), _) | (_, Some(SubjectKind::Resource)) => managed.resources,
+            (_, Some(SubjectKind::Reference)) => managed.prompts && managed.resources,
+            (_, Some(SubjectKind::Task) | None) => false,
         }
     }
 

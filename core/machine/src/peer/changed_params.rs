@@ -1,9 +1,6 @@
 //! Parameters that a layer changes after a request was received.
 
-use alloc::string::String;
-
 use crate::jsonrpc::RawJson;
-use crate::protocol::Method;
 
 use super::event::Request;
 use super::metadata::Metadata;
@@ -30,19 +27,15 @@ impl Request<'_> {
             return Err(fault);
         }
         let places = method.map(|method| metadata.places(method)).unwrap_or_default();
-        let is_text = |one: Option<RawJson<'_>>, other: Option<RawJson<'_>>| match (one, other) {
-            (Some(one), Some(other)) => one.to_text() == other.to_text(),
+        let is_same = |one: Option<RawJson<'_>>, other: Option<RawJson<'_>>| match (one, other) {
+            (Some(one), Some(other)) => {
+                one.as_str() == other.as_str()
+                    || one.to_text().is_some_and(|text| Some(text) == other.to_text())
+            }
             (one, other) => one.is_none() && other.is_none(),
         };
-        if !is_text(self.subject(), places.subject(&params)) {
+        if !is_same(self.subject(), places.subject(&params)) {
             return Err("the subject of a request cannot be changed");
-        }
-        let reference =
-            |params: &RawJson<'_>| params.get("ref").map(|it| String::from(it.as_str()));
-        if method == Some(Method::CompletionComplete)
-            && reference(&self.params) != reference(&params)
-        {
-            return Err("the reference of a completion cannot be changed");
         }
         let same = Request { params: RawJson::EMPTY_OBJECT, ..self.clone() };
         Ok(Request { params: params.into_owned(), places, ..same.into_owned() })

@@ -5,7 +5,7 @@ use crate::jsonrpc::{
     Frame, Malformed, Member, MemberIndex, Members, Message, PREFIX_IS_CACHED, ParseLimits,
     RawJson, RequestId, parse_noting,
 };
-use crate::protocol::{LoggingLevel, Method};
+use crate::protocol::{LoggingLevel, Method, SubjectKind};
 
 use super::members::{MetaKey, Param, Seen};
 
@@ -67,6 +67,7 @@ struct Found {
     name: Place,
     uri: Place,
     task_id: Place,
+    reference: Place,
     arguments: Place,
 }
 
@@ -175,6 +176,10 @@ impl<'a> Metadata<'a> {
                 self.arguments = Some(member.value);
             }
             Param::TaskId => self.found.task_id = place(&member.range),
+            Param::Ref => {
+                self.found.reference = place(&member.range);
+                param.check_nested(&member.value)?;
+            }
             Param::Task => {
                 self.asks_for_task = true;
                 param.check_nested(&member.value)?;
@@ -201,20 +206,19 @@ impl<'a> Metadata<'a> {
     /// Returns the subject of a request for `method`. The other member may be present, but has no
     /// meaning.
     pub(crate) fn subject(&self, method: Method) -> Option<&str> {
-        match method {
-            Method::ToolsCall | Method::PromptsGet => self.name.as_deref(),
+        match method.subject() {
+            Some(SubjectKind::Tool | SubjectKind::Prompt) => self.name.as_deref(),
             _ => self.uri.as_deref(),
         }
     }
 
     /// Returns the positions of the subject and the arguments in a request for `method`.
     pub(crate) const fn places(&self, method: Method) -> Places {
-        let subject = match method {
-            Method::ToolsCall | Method::PromptsGet => self.found.name,
-            Method::TasksGet | Method::TasksResult | Method::TasksUpdate | Method::TasksCancel => {
-                self.found.task_id
-            }
-            _ => self.found.uri,
+        let subject = match method.subject() {
+            Some(SubjectKind::Tool | SubjectKind::Prompt) => self.found.name,
+            Some(SubjectKind::Task) => self.found.task_id,
+            Some(SubjectKind::Reference) => self.found.reference,
+            Some(SubjectKind::Resource) | None => self.found.uri,
         };
         Places { subject, arguments: self.found.arguments }
     }
@@ -466,7 +470,8 @@ mod tests {
 
     #[test]
     fn places_are_those_of_the_members_that_were_read() {
-        let text = r#"{"uri":"u","arguments":{"name":1},"taskId":"t","na\u006de":"n"}"#;
+        let text =
+            r#"{"uri":"u","arguments":{"name":1},"taskId":"t","na\u006de":"n","ref":{"name":"r"}}"#;
         let params = RawJson::trusted(text);
         let found = Metadata::read(&params).unwrap();
         for (method, value) in [
@@ -477,6 +482,7 @@ mod tests {
             (Method::TasksResult, r#""t""#),
             (Method::TasksUpdate, r#""t""#),
             (Method::TasksCancel, r#""t""#),
+            (Method::CompletionComplete, r#"{"name":"r"}"#),
         ] {
             let places = found.places(method);
             assert_eq!(places.subject(&params), Some(RawJson::trusted(value)), "{method}");

@@ -16,7 +16,8 @@ pub enum MethodName<'a> {
 
 impl MethodName<'_> {
     /// Returns the method, if the protocol defines it.
-    pub(crate) const fn known(&self) -> Option<Method> {
+    #[must_use]
+    pub const fn known(&self) -> Option<Method> {
         if let Self::Known(method) = self { Some(*method) } else { None }
     }
 

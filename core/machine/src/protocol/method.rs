@@ -1,7 +1,10 @@
 //! The table of methods: their direction, revisions, phase and required capabilities. Sending and
 //! receiving use the same row.
 
+use alloc::borrow::Cow;
 use core::fmt;
+
+use crate::jsonrpc::RawJson;
 
 use super::capability::{Capabilities, Capability, Side};
 use super::revision::{Revision, Revisions};
@@ -136,6 +139,71 @@ impl Method {
                 | Self::ResourcesTemplatesList
                 | Self::ResourcesRead
         )
+    }
+
+    /// Returns whether a server changes nothing for any request of the method. Of a tool, only its
+    /// definition says so.
+    #[must_use]
+    pub const fn is_read(self) -> bool {
+        self.is_cacheable()
+            || matches!(self, Self::PromptsGet | Self::CompletionComplete | Self::Ping)
+    }
+
+    /// Returns what the parameters of the method name.
+    #[must_use]
+    pub const fn subject(self) -> Option<SubjectKind> {
+        Some(match self {
+            Self::ToolsCall => SubjectKind::Tool,
+            Self::PromptsGet => SubjectKind::Prompt,
+            Self::ResourcesRead
+            | Self::ResourcesSubscribe
+            | Self::ResourcesUnsubscribe
+            | Self::ResourcesUpdated => SubjectKind::Resource,
+            Self::CompletionComplete => SubjectKind::Reference,
+            Self::TasksGet | Self::TasksResult | Self::TasksCancel | Self::TasksUpdate => {
+                SubjectKind::Task
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// What the parameters of a method name, and in which member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SubjectKind {
+    /// A tool, in `name`.
+    Tool,
+    /// A prompt, in `name`.
+    Prompt,
+    /// A resource, in `uri`. In a reference it may be a resource template.
+    Resource,
+    /// A task, in `taskId`.
+    Task,
+    /// A prompt or a resource template, in `ref`: an object with a `name` or a `uri`.
+    Reference,
+}
+
+impl SubjectKind {
+    /// Returns the name, the URI or the task id in parameters, unchecked, if there is one. Of a
+    /// reference, the kind is that of its target.
+    #[must_use]
+    pub fn find<'p>(self, params: &'p RawJson<'_>) -> Option<(Self, Cow<'p, str>)> {
+        let text = |member: &str| params.get(member)?.to_text();
+        let found = match self {
+            Self::Tool | Self::Prompt => text("name"),
+            Self::Resource => text("uri"),
+            Self::Task => text("taskId"),
+            Self::Reference => {
+                let reference = params.get("ref")?;
+                let target = |kind: Self| {
+                    let (kind, text) = kind.find(&reference)?;
+                    Some((kind, Cow::Owned(text.into_owned())))
+                };
+                return target(Self::Prompt).or_else(|| target(Self::Resource));
+            }
+        };
+        Some((self, found?))
     }
 }
 
@@ -401,6 +469,23 @@ pub static TABLE: [Row; Method::ALL.len()] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_subject_is_found_in_the_member_of_its_kind() {
+        let params = RawJson::trusted(r#"{"name":"n","uri":"u","taskId":"t","ref":{"uri":"r"}}"#);
+        for (method, expected) in [
+            (Method::ToolsCall, Some((SubjectKind::Tool, "n"))),
+            (Method::PromptsGet, Some((SubjectKind::Prompt, "n"))),
+            (Method::ResourcesUpdated, Some((SubjectKind::Resource, "u"))),
+            (Method::TasksCancel, Some((SubjectKind::Task, "t"))),
+            (Method::CompletionComplete, Some((SubjectKind::Resource, "r"))),
+            (Method::ToolsList, None),
+        ] {
+            let found = method.subject().and_then(|subject| subject.find(&params));
+            let found = found.as_ref().map(|(kind, text)| (*kind, &**text));
+            assert_eq!(found, expected, "{method}");
+        }
+    }
 
     #[test]
     fn rows_are_in_the_order_of_the_methods() {

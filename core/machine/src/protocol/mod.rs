@@ -84,7 +84,7 @@ pub use input::*;
 pub use logging::*;
 pub use map::*;
 pub use meta::*;
-pub use method::{Allowance, Gate, GateError, Method, MethodKind, Phase, Row, TABLE};
+pub use method::{Allowance, Gate, GateError, Method, MethodKind, Phase, Row, SubjectKind, TABLE};
 pub use page::*;
 pub use progress::*;
 pub use prompt::*;

@@ -89,7 +89,7 @@ message! {
         }
         defaulted {}
         optional {
-            /// The progress at completion, if known.
+            /// The progress at the end, if known.
             total: f64 = "total" in ALL;
             /// A message for users; since 2025-03-26.
             // MCP 2025-03-26 basic/utilities/progress#progress-flow [PROG-009]

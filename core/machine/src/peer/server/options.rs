@@ -47,8 +47,8 @@ impl ServerOptions {
         self
     }
 
-    /// Sets capabilities in addition to those that follow from the catalog: logging, completions,
-    /// tasks, extensions and experimental ones.
+    /// Sets capabilities in addition to those that follow from the catalog, such as logging, tasks,
+    /// extensions and experimental ones.
     #[must_use]
     pub fn capabilities(mut self, capabilities: ServerCapabilities) -> Self {
         self.identity_mut().capabilities = capabilities;
