@@ -9,6 +9,7 @@ use mcp_sansio::catalog::{
 };
 use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 
+use super::arguments::ArgumentHandlers;
 use super::function::Handler;
 use super::panics::PanicGuard;
 use super::reply::{ForPrompt, ForResource, ForTool};
@@ -22,12 +23,12 @@ pub(super) type ItemHandlers<K> = Arc<Attachments<ItemHandler<K>>>;
 /// The handler of an item, and the handlers that complete its arguments.
 pub(super) struct ItemHandler<K: Threading> {
     pub(super) function: K::Function,
-    pub(super) completions: Option<K::Completions>,
+    pub(super) arguments: Option<ArgumentHandlers<K>>,
 }
 
 impl<K: Threading> Clone for ItemHandler<K> {
     fn clone(&self) -> Self {
-        Self { function: self.function.clone(), completions: self.completions.clone() }
+        Self { function: self.function.clone(), arguments: self.arguments.clone() }
     }
 }
 
@@ -36,7 +37,7 @@ impl ItemHandler<ThreadSafe> {
     pub(super) fn into_kind<K: Threading>(self) -> ItemHandler<K> {
         ItemHandler {
             function: K::from_thread_safe(self.function),
-            completions: self.completions.map(K::completions_from_thread_safe),
+            arguments: self.arguments.map(ArgumentHandlers::into_kind),
         }
     }
 }
@@ -182,8 +183,8 @@ impl<K: Threading> CatalogEdit<'_, K> {
             (details.check)(details, &mut self.states)?;
         }
         let id = definition.add_to(self.catalog)?;
-        let completions = details.and_then(|details| (details.finish)(*details, self.catalog, id));
-        self.edited.added.push((id, ItemHandler { function, completions }));
+        let arguments = details.and_then(|details| (details.finish)(*details, self.catalog, id));
+        self.edited.added.push((id, ItemHandler { function, arguments }));
         Ok(id)
     }
 
@@ -235,9 +236,9 @@ impl StateCheck<'_> {
 }
 
 impl<F: Threading> Edited<F> {
-    /// Returns the completions of the first added item that has some.
-    pub(super) fn completions(&self) -> Option<F::Completions> {
-        self.added.iter().find_map(|(_, handler)| handler.completions.clone())
+    /// Returns the handlers of the arguments of the first added item that has some.
+    pub(super) fn arguments(&self) -> Option<ArgumentHandlers<F>> {
+        self.added.iter().find_map(|(_, handler)| handler.arguments.clone())
     }
 
     /// Adds the handlers of new items and removes those of removed items.

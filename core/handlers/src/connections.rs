@@ -378,14 +378,14 @@ impl Server {
     fn adopt_edits(&mut self, edited: Self, functions: &Arc<Handlers<ThreadSafe>>) {
         self.items = edited.items;
         self.options = self.options.clone().share_catalog(&edited.options);
-        let completes = edited.handlers.completion.is_some();
-        if completes && self.handlers.completion.is_none() {
-            self.declare_completions();
-        }
         if Arc::ptr_eq(&self.handlers, functions) {
             self.handlers = edited.handlers;
-        } else if completes && self.handlers.completion.is_none() {
-            self.functions().completion.clone_from(&edited.handlers.completion);
+            return;
+        }
+        for handler in edited.handlers.declared() {
+            if self.handlers.method(&handler.method).is_none() {
+                self.functions().set_method(handler.clone());
+            }
         }
     }
 }

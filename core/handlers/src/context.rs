@@ -9,9 +9,7 @@ use core::time::Duration;
 use mcp_sansio::catalog::{Lists, Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, JsonError, RawJson, RequestId};
 use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHandle};
-use mcp_sansio::protocol::{
-    CallToolResult, Capabilities, Capability, CompleteParams, LoggingLevel, Method,
-};
+use mcp_sansio::protocol::{CallToolResult, Capabilities, Capability, LoggingLevel, Method};
 use mcp_sansio::{Caller, Job, Principal, Revision, SessionKey};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
@@ -21,7 +19,7 @@ use super::blocking::Spawner;
 use super::catalog_edit::CatalogEdit;
 use super::command::Command;
 use super::mailbox::Mailbox;
-use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool, HandlerError};
+use super::reply::{ForPrompt, ForRequest, ForResource, ForTool, HandlerError};
 use super::send_error::SendError;
 use super::state::StateMap;
 
@@ -460,16 +458,6 @@ impl FromRequest<ForResource> for Call<ReadResource> {
             arguments: ReadResource { uri, template },
             context: Context::new(call, received.cancelled),
         })
-    }
-}
-
-impl FromRequest<ForCompletion> for Call<CompleteParams> {
-    // Inline, so that the decoder is compiled only for programs with completion.
-    #[inline]
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        let call = received.call()?;
-        let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;
-        Ok(Self { arguments, context: Context::new(call, received.cancelled) })
     }
 }
 

@@ -5,11 +5,10 @@ use core::fmt;
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
-use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
+use mcp_sansio::protocol::{CallToolResult, Capability, SerializeAt};
 use mcp_sansio::{Era, Instant, Job};
 
 use super::catalog_edit::ItemHandler;
-use super::completions::ArgumentCompletions;
 use super::context::{CommandSender, Incoming, RequestParts};
 use super::panics::PanicGuard;
 use super::reply::{Outcome, ResultBody};
@@ -63,27 +62,20 @@ impl<K: Threading> Handlers<K> {
         items: &'h Attachments<ItemHandler<K>>,
         request: &Request<'_>,
     ) -> Result<&'h K::Function, ErrorObject<'static>> {
-        if let Target::Completion(argument) = &request.target {
-            let completions = items.get(argument.item()).and_then(|item| item.completions.as_ref());
-            if let Some(found) = completions.and_then(|it| it.find(argument.name())) {
+        let item = request.target.item();
+        if let Some(argument) = request.target.argument() {
+            let arguments = item.and_then(|item| items.get(item)?.arguments.as_ref());
+            if let Some(found) = arguments.and_then(|it| it.find(argument)) {
                 return Ok(found);
             }
-        } else if let Some(item) = request.target.item() {
+        } else if let Some(item) = item {
             return items.get(item).map(|item| &item.function).ok_or_else(|| {
                 // The item existed when the request came, and was removed between two rounds.
                 let kind = item.kind();
                 ErrorObject::invalid_params(alloc::format!("this {kind} is not offered any more"))
             });
         }
-        let found = match &request.method {
-            MethodName::Known(Method::CompletionComplete) => self.completion.as_ref(),
-            other => {
-                let others = &self.others;
-                let place = others.binary_search_by(|(known, _)| (**known).cmp(other.as_str()));
-                place.ok().map(|place| &others[place].1)
-            }
-        };
-        found.ok_or_else(|| match &request.method {
+        self.method(request.method.as_str()).ok_or_else(|| match &request.method {
             MethodName::Known(method) => {
                 let message = alloc::format!("the server has no handler for this `{method}`");
                 ErrorObject::internal(message)

@@ -20,6 +20,7 @@
 //!     .tool("read", "The temperature", |_: Call<NoArguments>| Celsius(21.5));
 //! ```
 
+pub use super::arguments::ForCompletion;
 #[cfg(feature = "auth")]
 pub use super::authorization::AuthorizationFunction;
 pub use super::blocking::{Blocking, BlockingMarker};
@@ -30,8 +31,8 @@ pub use super::input_required::InputRequired;
 #[cfg(feature = "protection")]
 pub use super::protection::TokenCheckFuture;
 pub use super::reply::{
-    AnyResult, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
-    ForSampling, ForTool, IntoOutcome, Outcome, ResultBody,
+    AnyResult, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots, ForSampling, ForTool,
+    IntoOutcome, Outcome, ResultBody,
 };
 #[cfg(feature = "schemars")]
 pub use super::schema::{Described, DescribedOutput};

@@ -158,6 +158,7 @@ extern crate std;
 
 #[cfg(feature = "protection")]
 mod access;
+mod arguments;
 mod ask;
 #[cfg(feature = "auth")]
 mod authorization;
@@ -167,7 +168,6 @@ mod catalog_edit;
 #[cfg(feature = "client")]
 mod client;
 mod command;
-mod completions;
 mod connection_options;
 mod connections;
 mod context;

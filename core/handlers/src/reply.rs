@@ -11,9 +11,9 @@ use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, JsonError, RawJson};
 use mcp_sansio::peer::HttpRejection;
 use mcp_sansio::protocol::TextResult;
 use mcp_sansio::protocol::{
-    BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
-    CreateMessageResult, ElicitResult, GetPromptResult, ListRootsResult, PromptMessage,
-    ReadResourceResult, ResourceContents, Root, SerializeAt, TextResourceContents, ToolOutput,
+    BlobResourceContents, CallToolResult, Capability, ContentBlock, CreateMessageResult,
+    ElicitResult, GetPromptResult, ListRootsResult, PromptMessage, ReadResourceResult,
+    ResourceContents, Root, SerializeAt, TextResourceContents, ToolOutput,
 };
 use serde::Serialize;
 use serde::ser::Error as _;
@@ -30,9 +30,6 @@ pub enum ForPrompt {}
 /// Marks handlers of resource reads.
 #[derive(Clone, Copy, Debug)]
 pub enum ForResource {}
-/// Marks handlers of completions.
-#[derive(Clone, Copy, Debug)]
-pub enum ForCompletion {}
 /// Marks handlers of other methods.
 #[derive(Clone, Copy, Debug)]
 pub enum ForRequest {}
@@ -70,7 +67,7 @@ pub enum ResultBody {
     Text(String),
     /// The result of a resource read.
     Resource(ReadResourceResult),
-    /// The result of a prompt, a completion, or a request to a host. Boxed, so that a program
+    /// The result of a prompt, an argument, or a request to a host. Boxed, so that a program
     /// contains code only for the results that it creates.
     Boxed(Box<dyn AnyResult>),
     /// The result of another method: a JSON object as text.
@@ -340,6 +337,7 @@ impl<T: IntoOutcome<ForTool>> IntoOutcome<ForTool> for Result<T, HandlerError> {
     }
 }
 
+/// Lets handlers of these kinds return a `Result` whose error is the error of the request.
 macro_rules! fallible {
     ($($of:ty),+) => { $(
         impl<T: IntoOutcome<$of>> IntoOutcome<$of> for Result<T, HandlerError> {
@@ -350,8 +348,11 @@ macro_rules! fallible {
     )+ };
 }
 
-fallible!(ForPrompt, ForResource, ForCompletion, ForRequest, ForElicitation, ForSampling, ForRoots);
+pub(super) use fallible;
 
+fallible!(ForPrompt, ForResource, ForRequest, ForElicitation, ForSampling, ForRoots);
+
+/// Lets handlers of a kind return values of a type.
 macro_rules! outcomes {
     ($($of:ty, $reply:ty, |$value:ident| $body:expr;)+) => { $(
         impl IntoOutcome<$of> for $reply {
@@ -362,6 +363,8 @@ macro_rules! outcomes {
         }
     )+ };
 }
+
+pub(super) use outcomes;
 
 outcomes! {
     ForTool, CallToolResult, |result| ResultBody::Tool(result);
@@ -379,10 +382,6 @@ outcomes! {
     ForResource, TextResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one.into()]));
     ForResource, BlobResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one.into()]));
     ForResource, Vec<ResourceContents>, |all| ResultBody::Resource(ReadResourceResult::new(all));
-    ForCompletion, CompleteResult, |result| ResultBody::boxed(result);
-    ForCompletion, Vec<String>, |values| {
-        ResultBody::boxed(CompleteResult::new(Completion::new(values)))
-    };
     ForRequest, Json, |result| ResultBody::Other(result);
     ForElicitation, ElicitResult, |result| ResultBody::boxed(result);
     ForSampling, CreateMessageResult, |result| ResultBody::boxed(result);

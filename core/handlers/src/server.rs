@@ -16,7 +16,6 @@ use mcp_sansio::protocol::{
 
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
-use super::completions::ArgumentCompletions;
 use super::connection_options::connection_options;
 use super::connections::Join;
 use super::context::CommandSender;
@@ -27,7 +26,7 @@ use super::into_endpoint::IntoEndpoint;
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::panics::PanicGuard;
-use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
+use super::reply::{ForPrompt, ForRequest, ForResource, ForTool};
 use super::server_binding::remove_sessions;
 use super::server_endpoint::ServerEndpoint;
 use super::server_item::{ItemDefinition, ItemDetails, ServerItem};
@@ -90,9 +89,8 @@ impl<K: Threading> Clone for Server<K> {
 
 /// The functions of a server that belong to no item of its catalog.
 pub(super) struct Handlers<K: Threading> {
-    pub(super) completion: Option<K::Function>,
     /// Sorted by method.
-    pub(super) others: Vec<(String, K::Function)>,
+    methods: Vec<MethodHandler<K>>,
     pub(super) observers: Observers,
     /// The middleware around all of them.
     pub(super) layers: Option<K::Layers>,
@@ -110,8 +108,7 @@ pub(super) struct Handlers<K: Threading> {
 impl<K: Threading> Clone for Handlers<K> {
     fn clone(&self) -> Self {
         Self {
-            completion: self.completion.clone(),
-            others: self.others.clone(),
+            methods: self.methods.clone(),
             observers: self.observers.clone(),
             layers: self.layers.clone(),
             states: self.states.clone(),
@@ -132,7 +129,45 @@ impl<K: Threading> fmt::Debug for Handlers<K> {
     }
 }
 
+/// The handler of a method.
+pub(super) struct MethodHandler<K: Threading> {
+    pub(super) method: String,
+    pub(super) function: K::Function,
+    /// Declares the method to clients, if the protocol has a capability for it that the catalog does
+    /// not declare.
+    pub(super) declare: Option<fn(&mut ServerCapabilities)>,
+}
+
+impl<K: Threading> Clone for MethodHandler<K> {
+    fn clone(&self) -> Self {
+        let (method, function) = (self.method.clone(), self.function.clone());
+        Self { method, function, declare: self.declare }
+    }
+}
+
 impl<K: Threading> Handlers<K> {
+    fn place(&self, method: &str) -> Result<usize, usize> {
+        self.methods.binary_search_by(|known| (*known.method).cmp(method))
+    }
+
+    /// Returns the function of a method.
+    pub(super) fn method(&self, method: &str) -> Option<&K::Function> {
+        self.place(method).ok().map(|place| &self.methods[place].function)
+    }
+
+    /// Sets the handler of a method.
+    pub(super) fn set_method(&mut self, handler: MethodHandler<K>) {
+        match self.place(&handler.method) {
+            Ok(place) => self.methods[place] = handler,
+            Err(place) => self.methods.insert(place, handler),
+        }
+    }
+
+    /// Returns the handlers of the methods that are declared to clients.
+    pub(super) fn declared(&self) -> impl Iterator<Item = &MethodHandler<K>> {
+        self.methods.iter().filter(|handler| handler.declare.is_some())
+    }
+
     /// Shows an event to all observers; returns whether none of them panicked.
     pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
         self.observers.show(event, guard)
@@ -197,8 +232,7 @@ impl<K: Threading> Server<K> {
         Self {
             options: ServerOptions::new(identity).catalog(catalog),
             handlers: Arc::new(Handlers {
-                completion: None,
-                others: Vec::new(),
+                methods: Vec::new(),
                 observers: Observers::default(),
                 layers: None,
                 states: None,
@@ -278,24 +312,14 @@ impl<K: Threading> Server<K> {
         }
         match added {
             Ok(id) => {
-                let completions = details.and_then(|details| {
+                let arguments = details.and_then(|details| {
                     let finish = details.finish;
                     self.options.edit_catalog(|catalog| finish(*details, catalog, id))
                 });
-                Arc::make_mut(&mut self.items).insert(id, ItemHandler { function, completions });
+                Arc::make_mut(&mut self.items).insert(id, ItemHandler { function, arguments });
             }
             Err(problem) => self.note(problem),
         }
-    }
-
-    /// Sets the handler that completes the arguments of prompts and templates that have no
-    /// [handler of their own](ServerItem::complete). It takes `Call<CompleteParams>`.
-    #[must_use]
-    pub fn completion<M>(mut self, handler: impl Handler<K, ForCompletion, M>) -> Self {
-        self.declare_completions();
-        self.require(handler.states());
-        self.functions().completion = Some(handler.into_function());
-        self
     }
 
     /// Registers a handler for requests of `method`, which an extension defines. It takes `Call<T>`,
@@ -317,11 +341,7 @@ impl<K: Threading> Server<K> {
         if self.is_method_of_extension(&method) {
             return self;
         }
-        let others = &mut self.functions().others;
-        match others.binary_search_by(|(known, _)| (**known).cmp(&method)) {
-            Ok(place) => others[place].1 = function,
-            Err(place) => others.insert(place, (method, function)),
-        }
+        self.functions().set_method(MethodHandler { method, function, declare: None });
         self
     }
 
@@ -402,17 +422,17 @@ impl<K: Threading> Server<K> {
         edit: impl FnOnce(&mut CatalogEdit<'_, K>),
     ) {
         let (items, registered) = (&mut self.items, self.handlers.state_map());
-        let mut completions = None;
+        let mut arguments = None;
         self.options.edit_catalog(|catalog| {
             let states = required.map_or(StateCheck::Now(registered), StateCheck::Later);
             let edited = CatalogEdit::run(catalog, states, PanicGuard::NONE, edit);
-            completions = edited.completions();
+            arguments = edited.arguments();
             edited.apply::<K>(items, catalog, |handler| handler);
             // Later connections have other sessions.
             remove_sessions(catalog, items, |_| true);
         });
-        if let Some(completions) = &completions {
-            completions.declare(self);
+        if let Some(arguments) = &arguments {
+            arguments.declare(self);
         }
     }
 
@@ -463,8 +483,11 @@ impl<K: Threading> Server<K> {
     /// Returns the options of the machines.
     fn peer_options(self) -> ServerOptions {
         let Self { mut options, handlers, .. } = self;
-        if !handlers.others.is_empty() {
-            options.policy_mut().unknown_methods = UnknownMethods::Deliver;
+        for handler in &handlers.methods {
+            match handler.declare {
+                Some(declare) => declare(options.capabilities_mut()),
+                None => options.policy_mut().unknown_methods = UnknownMethods::Deliver,
+            }
         }
         options
     }
@@ -482,12 +505,6 @@ impl<K: Threading> Server<K> {
                 self.problem = Some(problem);
             }
         }
-    }
-
-    /// Declares that the server completes arguments.
-    // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
-    pub(super) fn declare_completions(&mut self) {
-        self.options.capabilities_mut().completions = Some(CapabilitySettings::default());
     }
 
     /// Notes a mistake. The first one is reported, except that a missing state is not a mistake yet.

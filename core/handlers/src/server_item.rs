@@ -3,17 +3,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::catalog::{Audience, Catalog, CatalogError, ItemId, ItemKind, has_variable};
+use mcp_sansio::catalog::{Audience, Catalog, CatalogError, ItemId, ItemKind};
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::{Icon, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
 use mcp_sansio::{Caller, SessionKey};
 
 use serde_json::Value;
 
+use super::arguments::ArgumentHandlers;
 use super::catalog_edit::StateCheck;
-use super::completions::{ArgumentCompletions, CompletionEntry};
 use super::function::Handler;
-use super::reply::{ForCompletion, ForPrompt, ForResource, ForTool};
+use super::reply::{ForPrompt, ForResource, ForTool};
 use super::server::Server;
 use super::state::StateTypes;
 use super::threading::{ThreadSafe, Threading};
@@ -49,8 +49,7 @@ pub struct ServerItem<D, K: Threading = ThreadSafe> {
 /// with such an item.
 pub(super) struct ItemDetails<K: Threading> {
     states: StateTypes,
-    /// The handlers that complete its arguments.
-    completions: Option<K::Completions>,
+    pub(super) arguments: Option<ArgumentHandlers<K>>,
     audience: Option<Audience>,
     /// The first mistake in the calls of the builder's methods.
     problem: Option<CatalogError>,
@@ -58,15 +57,15 @@ pub(super) struct ItemDetails<K: Threading> {
     pub(super) require: fn(&Self, &mut Server<K>),
     /// Checks whether a server that is running has what the item needs.
     pub(super) check: fn(&Self, &mut StateCheck<'_>) -> Result<(), CatalogError>,
-    /// Completes the addition of the item; returns its completions.
-    pub(super) finish: fn(Self, &mut Catalog, ItemId) -> Option<K::Completions>,
+    /// Ends the addition of the item; returns the handlers of its arguments.
+    pub(super) finish: fn(Self, &mut Catalog, ItemId) -> Option<ArgumentHandlers<K>>,
 }
 
 impl<K: Threading> ItemDetails<K> {
     fn new() -> Self {
         Self {
             states: StateTypes::NONE,
-            completions: None,
+            arguments: None,
             audience: None,
             problem: None,
             require: Self::require,
@@ -77,8 +76,8 @@ impl<K: Threading> ItemDetails<K> {
 
     fn require(&self, server: &mut Server<K>) {
         server.require(self.states);
-        if let Some(completions) = &self.completions {
-            completions.declare(server);
+        if let Some(arguments) = &self.arguments {
+            arguments.declare(server);
         }
         if let Some(problem) = &self.problem {
             server.note(problem.clone());
@@ -89,22 +88,15 @@ impl<K: Threading> ItemDetails<K> {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
         }
-        let mut checked = states.check(self.states);
-        if let Some(completions) = &self.completions {
-            completions.for_each(&mut |_, _, types| {
-                if checked.is_ok() {
-                    checked = states.check(types);
-                }
-            });
-        }
-        checked
+        states.check(self.states)?;
+        self.arguments.as_ref().map_or(Ok(()), |arguments| arguments.check(states))
     }
 
-    fn finish(self, catalog: &mut Catalog, id: ItemId) -> Option<K::Completions> {
+    fn finish(self, catalog: &mut Catalog, id: ItemId) -> Option<ArgumentHandlers<K>> {
         if let Some(audience) = self.audience {
             catalog.restrict(id, audience);
         }
-        self.completions
+        self.arguments
     }
 }
 
@@ -295,82 +287,15 @@ impl<K: Threading> ServerItem<Prompt, K> {
     pub fn icons(self, icons: impl Into<Vec<Icon>>) -> Self {
         self.define(|prompt| prompt.icons(icons))
     }
-
-    /// Sets the handler that completes an argument, in place of
-    /// [`Server::completion`](super::Server::completion). It takes `Call<CompleteParams>`, and
-    /// returns the values that match what the user has typed so far, best first.
-    ///
-    /// An argument that the prompt does not have is an error where the prompt is added. Set the
-    /// arguments of a definition first.
-    ///
-    /// A connection offers completions if the server had a completion handler, or an item with one,
-    /// when the connection opened.
-    ///
-    /// ```
-    /// use mcp_sansio::protocol::CompleteParams;
-    /// use mcp_sansio_handlers::{Call, Server, ServerItem};
-    ///
-    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
-    /// struct Review { language: String }
-    ///
-    /// fn languages(call: Call<CompleteParams>) -> Vec<String> {
-    ///     let known = ["Ruby", "Rust", "Zig"].into_iter();
-    ///     known.filter(|it| it.starts_with(&call.arguments.argument.value)).map(Into::into).collect()
-    /// }
-    ///
-    /// let review = ServerItem::prompt("review", "Asks for a review", |call: Call<Review>| {
-    ///     format!("Review this {} code", call.arguments.language)
-    /// });
-    /// let server = Server::new("reviews", "1.0.0").add_item(review.complete("language", languages));
-    /// # assert!(server.endpoint(42).is_ok());
-    /// ```
-    // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
-    pub fn complete<M>(
-        self,
-        argument: impl Into<String>,
-        handler: impl Handler<K, ForCompletion, M>,
-    ) -> Self {
-        let (argument, name) = (argument.into(), self.definition.name.clone());
-        let exists = self.definition.arguments.iter().flatten().any(|it| it.name == argument);
-        self.requires_argument(exists, ItemKind::Prompt, name, &argument)
-            .completed(argument, handler)
-    }
-}
-
-impl<K: Threading> ServerItem<ResourceTemplate, K> {
-    /// Sets the handler that completes a variable of the template: see
-    /// [`complete`](ServerItem::complete) of prompts.
-    // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
-    pub fn complete<M>(
-        self,
-        variable: impl Into<String>,
-        handler: impl Handler<K, ForCompletion, M>,
-    ) -> Self {
-        let (variable, template) = (variable.into(), self.definition.uri_template.clone());
-        let exists = has_variable(&template, &variable);
-        let item = self.requires_argument(exists, ItemKind::ResourceTemplate, template, &variable);
-        item.completed(variable, handler)
-    }
 }
 
 impl<D, K: Threading> ServerItem<D, K> {
-    fn details(&mut self) -> &mut ItemDetails<K> {
+    pub(super) fn details(&mut self) -> &mut ItemDetails<K> {
         self.details.get_or_insert_with(|| Box::new(ItemDetails::new()))
     }
 
-    fn completed<M>(
-        mut self,
-        argument: String,
-        handler: impl Handler<K, ForCompletion, M>,
-    ) -> Self {
-        let details = self.details();
-        let earlier = details.completions.take();
-        details.completions = Some(CompletionEntry::add(argument, handler, earlier));
-        self
-    }
-
     /// Notes the mistake if an argument does not exist.
-    fn requires_argument(
+    pub(super) fn requires_argument(
         mut self,
         exists: bool,
         kind: ItemKind,

@@ -14,9 +14,7 @@ use super::blocking::{Blocking, BlockingMarker};
 use super::context::{FromRequest, RequestParts};
 use super::fallible::{Fallible, FallibleMarker, WithError};
 use super::function::{Async, Handler, HandlerInput, Plain};
-use super::reply::{
-    ForCompletion, ForPrompt, ForRequest, ForResource, ForTool, HandlerError, IntoOutcome,
-};
+use super::reply::{ForPrompt, ForRequest, ForResource, ForTool, HandlerError, IntoOutcome};
 use super::server::Server;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -148,7 +146,7 @@ impl<M: HandlerInput, S> HandlerInput for WithState<M, S> {
     type Out = M::Out;
 }
 
-mod sealed {
+pub(super) mod sealed {
     #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
     pub trait Sealed {}
 
@@ -159,14 +157,16 @@ mod sealed {
     }
 }
 
+/// Lets handlers of these kinds take states.
 macro_rules! take_state {
     ($($of:ident)+) => { $(
-        impl TakesState for $of {}
-        impl sealed::Sealed for $of {}
+        impl $crate::state::TakesState for $of {}
+        impl $crate::state::sealed::Sealed for $of {}
     )+ };
 }
+pub(super) use take_state;
 
-take_state!(ForTool ForPrompt ForResource ForCompletion ForRequest);
+take_state!(ForTool ForPrompt ForResource ForRequest);
 
 /// Implements handlers of this kind that also take states, as functions of one pair.
 macro_rules! handler_with_states {

@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use core::future::Future;
 use core::pin::Pin;
 
-use super::completions::{ArgumentCompletions, CompletionEntry};
 use super::context::RequestParts;
 use super::middleware::{Layers, Next, ServerLayers, ServerRequest};
 use super::reply::Outcome;
@@ -23,8 +22,6 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type Layers: Clone + core::ops::Deref<Target: ServerLayers<Self>>;
     /// The states that handlers share.
     type States: Clone;
-    /// The completions of an item's arguments.
-    type Completions: Clone + core::ops::Deref<Target: ArgumentCompletions<Self>>;
     /// The future of another function of the application.
     type Future<T: 'static>: Future<Output = T> + Unpin;
     /// Another stored function of the application.
@@ -68,7 +65,6 @@ impl Threading for ThreadSafe {
     type Middleware = Arc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task + Send + Sync>;
     type Layers = Arc<dyn ServerLayers<Self> + Send + Sync>;
     type States = Arc<dyn StateMap + Send + Sync>;
-    type Completions = Arc<dyn ArgumentCompletions<Self> + Send + Sync>;
     type Future<T: 'static> = Pin<Box<dyn Future<Output = T> + Send>>;
     type Callback<In: 'static, Out: 'static> = Arc<dyn Fn(In) -> Out + Send + Sync>;
 
@@ -93,7 +89,6 @@ impl Threading for Local {
     type Middleware = Rc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task>;
     type Layers = Rc<dyn ServerLayers<Self>>;
     type States = Rc<dyn StateMap>;
-    type Completions = Rc<dyn ArgumentCompletions<Self>>;
     type Future<T: 'static> = Pin<Box<dyn Future<Output = T>>>;
     type Callback<In: 'static, Out: 'static> = Rc<dyn Fn(In) -> Out>;
 
@@ -119,32 +114,15 @@ impl Threading for Local {
 }
 
 mod sealed {
-    use super::{Arc, CompletionEntry, Local, Rc, StateMap, ThreadSafe, Threading};
+    use super::{Local, StateMap, ThreadSafe, Threading};
 
-    type Function<K> = <K as Threading>::Function;
     type States<K> = <K as Threading>::States;
-    type Completions<K> = <K as Threading>::Completions;
 
     /// Requirements of this crate on a kind.
     #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
     pub trait Sealed {
         /// Returns a view of the states that is independent of the kind.
         fn state_map(states: &States<Self>) -> &dyn StateMap
-        where
-            Self: Threading;
-
-        /// Stores the completions of an item.
-        fn completions(entry: CompletionEntry<Self>) -> Completions<Self>
-        where
-            Self: Threading;
-
-        /// Converts the completions of an item that was added at runtime.
-        fn completions_from_thread_safe(completions: Completions<ThreadSafe>) -> Completions<Self>
-        where
-            Self: Threading;
-
-        /// Converts a handler of this kind into a local one.
-        fn to_local(function: &Function<Self>) -> Function<Local>
         where
             Self: Threading;
 
@@ -162,18 +140,6 @@ mod sealed {
             &**states
         }
 
-        fn completions(entry: CompletionEntry<Self>) -> Completions<Self> {
-            Arc::new(entry)
-        }
-
-        fn completions_from_thread_safe(completions: Completions<Self>) -> Completions<Self> {
-            completions
-        }
-
-        fn to_local(function: &Function<Self>) -> Function<Local> {
-            Local::from_thread_safe(Arc::clone(function))
-        }
-
         fn observed(
             task: <Self as Threading>::Task,
             observation: crate::observed_handler::SharedObservation,
@@ -185,18 +151,6 @@ mod sealed {
     impl Sealed for Local {
         fn state_map(states: &States<Self>) -> &dyn StateMap {
             &**states
-        }
-
-        fn completions(entry: CompletionEntry<Self>) -> Completions<Self> {
-            Rc::new(entry)
-        }
-
-        fn completions_from_thread_safe(completions: Completions<ThreadSafe>) -> Completions<Self> {
-            completions.to_local()
-        }
-
-        fn to_local(function: &Function<Self>) -> Function<Self> {
-            Rc::clone(function)
         }
 
         fn observed(

@@ -13,7 +13,7 @@ use mcp_sansio::jsonrpc::{AsJson, Json, RawJson, WriteError, to_shared_json};
 use mcp_sansio::peer::{
     CallOptions, ClientMachine, HeaderFields, InvalidHeader, MethodName, Progress,
 };
-use mcp_sansio::protocol::{Method, SubjectKind};
+use mcp_sansio::protocol::SubjectKind;
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
@@ -270,7 +270,8 @@ impl ClientRequest {
         subject.find(&self.params).map(|(_, text)| text)
     }
 
-    /// Whether the [method only reads](Method::is_read). Of a tool, only its definition says so.
+    /// Whether the [method only reads](mcp_sansio::protocol::Method::is_read). Of a tool, only its
+    /// definition says so.
     #[must_use]
     pub const fn is_read(&self) -> bool {
         matches!(self.method, MethodName::Known(method) if method.is_read())

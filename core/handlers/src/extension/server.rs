@@ -23,7 +23,7 @@ use crate::context::Context;
 use crate::function::Handler;
 use crate::middleware::Middleware;
 use crate::reply::HandlerError;
-use crate::server::{Handlers, Server};
+use crate::server::{Handlers, MethodHandler, Server};
 use crate::server_binding::ServerBinding;
 use crate::server_endpoint::ServerEndpoint;
 use crate::state::StateTypes;
@@ -273,8 +273,7 @@ impl<K: Threading> Server<K> {
             problem,
         } = extension;
         let functions = Arc::make_mut(&mut self.handlers);
-        let others = &functions.others;
-        let is_taken = |name: &str| others.iter().any(|(known, _)| known == name);
+        let is_taken = |name: &str| functions.method(name).is_some();
         let declared = &mut self.options.capabilities_mut().extensions;
         let fits = registration.declare(functions.extensions(), is_taken, declared);
         if let Some(problem) = problem.or_else(|| fits.err()) {
@@ -282,8 +281,8 @@ impl<K: Threading> Server<K> {
             return self;
         }
         for (method, function) in handlers {
-            let place = functions.others.partition_point(|(known, _)| **known < *method);
-            functions.others.insert(place, (method.into(), function));
+            let (method, declare) = (method.into(), None);
+            functions.set_method(MethodHandler { method, function, declare });
         }
         let is_notified = !receivers.is_empty();
         let table = Arc::make_mut(functions.extensions.get_or_insert_default());

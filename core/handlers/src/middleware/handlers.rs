@@ -1,7 +1,6 @@
 //! Middleware around the handlers of a server.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
@@ -22,7 +21,7 @@ use crate::machines::HttpServerMachine;
 use crate::machines::StreamServer;
 use crate::panics::PanicGuard;
 use crate::reply::{ForTool, HandlerError, IntoOutcome, Outcome, ResultBody, Written};
-use crate::server::{Handlers, Server};
+use crate::server::{Handlers, MethodHandler, Server};
 use crate::threading::{Step, ThreadSafe, Threading};
 
 use super::access_log::{AccessOutcome, AccessRecord};
@@ -351,11 +350,9 @@ impl<K: Threading> Server<K> {
         let handlers = self.functions();
         handlers.layers.get_or_insert_with(|| K::layers(Layers::default()));
         for method in LISTS {
-            let find = |(known, _): &(String, K::Function)| (**known).cmp(method.as_str());
-            if let Err(place) = handlers.others.binary_search_by(find) {
-                let function = K::from_thread_safe(Arc::new(answer_list));
-                handlers.others.insert(place, (method.as_str().into(), function));
-            }
+            let (method, declare) = (method.as_str().into(), None);
+            let function = K::from_thread_safe(Arc::new(answer_list));
+            handlers.set_method(MethodHandler { method, function, declare });
         }
         self
     }

@@ -45,8 +45,8 @@
 //! # Around the handlers of a server
 //!
 //! [`Server::middleware`](super::Server::middleware) registers it for all requests that reach a
-//! handler: `tools/call`, `prompts/get`, `resources/read`, `completion/complete` and the methods of
-//! [`Server::request`](super::Server::request). The first that is registered is the outermost. A
+//! handler: calls of tools, requests for prompts, reads of resources, those that fill in arguments, and
+//! the methods of [`Server::request`](super::Server::request). The first that is registered is the outermost. A
 //! request that the protocol layer answers, such as a call with invalid arguments, does not reach a
 //! handler. Lists are answered by it, too, unless
 //! [`Server::lists_through_middleware`](super::Server::lists_through_middleware) is set. A request with input rounds passes the middleware once for each round.
