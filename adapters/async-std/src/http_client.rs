@@ -12,7 +12,7 @@ use crate::runtime::AsyncRuntime;
 /// A `JwtVerifier` fetches the keys of an issuer with it:
 ///
 /// ```
-/// # #[cfg(feature = "verify")]
+/// # #[cfg(feature = "http-server")]
 /// # fn verifier() -> Result<(), Box<dyn std::error::Error>> {
 /// use mcp_sansio_async_std::{Connector, JwtVerifier};
 ///
@@ -31,7 +31,7 @@ pub type Connector = http_client::Connector<AsyncRuntime>;
 pub type ConnectorBuilder = http_client::ConnectorBuilder<AsyncRuntime>;
 
 /// Why a connection to a server over HTTP could not be opened.
-pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
+pub type ConnectError = http_client::ConnectError<ConnectorError>;
 
 /// Performs the exchanges of a client with a [`Connector`].
 pub type AsyncExchanger = http_client::ConnectorExchanger<Connector>;

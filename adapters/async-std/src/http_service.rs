@@ -5,9 +5,9 @@ use std::{io, net};
 
 use async_io::Async;
 use mcp_sansio::http::HttpServerOptions;
-#[cfg(unix)]
-use mcp_sansio_async::UnixSocket;
 use mcp_sansio_async::http_server;
+#[cfg(unix)]
+use mcp_sansio_async::network::UnixSocket;
 use mcp_sansio_handlers::Server;
 
 use crate::Error;

@@ -7,15 +7,15 @@
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client that starts its server: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`SocketStream`].
-//! * The same on a connection that carries messages, such as a WebSocket, with the feature
-//!   `messages`: [`drive`] a `MessageStream`.
+//! * The same on a connection that carries messages, such as a WebSocket, [`drive`] a
+//!   [`MessageStream`].
 //! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ.
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
 //! * The same for a server that requires a token, with the feature `auth`: `Authorization`, and
-//!   `Loopback` for users who sign in; with the feature `sign`, `Signer` for clients that
-//!   authenticate with a private key, or bind tokens to one.
+//!   `Loopback` for users who sign in, and `Signer` for clients that authenticate
+//!   with a private key, or bind tokens to one.
 //! * A server on HTTP, with the feature `http-server`: `serve_http` and `HttpService`. It can
-//!   require tokens; with the feature `verify`, `JwtVerifier` checks them.
+//!   require tokens; with the feature `auth`, `JwtVerifier` checks them.
 //! * HTTP exchanges for other purposes, with the feature `http-client`: `Connector`.
 //!
 //! ```no_run
@@ -53,7 +53,7 @@ mod serve;
 mod socket_stream;
 
 #[cfg(feature = "client")]
-pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
+pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
@@ -64,17 +64,15 @@ pub use http_client::{
 pub use http_service::serve_http_unix;
 #[cfg(feature = "http-server")]
 pub use http_service::{HttpListener, HttpService, IntoHttpListener, serve_http};
-pub use mcp_sansio_async::FuturesStream;
 pub use mcp_sansio_async::async_io::{AsyncTimer, StandardStreams};
 pub use mcp_sansio_async::clock::now;
+pub use mcp_sansio_async::futures::FuturesStream;
 #[doc(inline)]
 pub use mcp_sansio_async::names::*;
 #[cfg(feature = "macros")]
 pub use mcp_sansio_macros::{
     async_std_prompt as prompt, async_std_tool as tool, async_std_tools as tools,
 };
-#[cfg(feature = "tasks")]
-pub use serve::task_settings;
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use socket_stream::SocketStream;
 
@@ -99,4 +97,4 @@ pub use socket_stream::SocketStream;
 /// # }
 /// ```
 #[cfg(feature = "auth")]
-pub type Loopback = mcp_sansio_async::Loopback<runtime::AsyncRuntime>;
+pub type Loopback = mcp_sansio_async::loopback::Loopback<runtime::AsyncRuntime>;

@@ -8,16 +8,16 @@ use mcp_sansio_async::{CatchPanic, Runtime};
 
 use crate::AsyncTimer;
 
-#[cfg(any(feature = "auth", feature = "http-server"))]
-pub use mcp_sansio_async::async_io::Listener;
-#[cfg(feature = "client")]
-pub use mcp_sansio_async::async_io::{ChildInput, Command};
 #[cfg(feature = "http-client")]
-pub use mcp_sansio_async::async_io::{ReadWrite, Stream};
+pub use mcp_sansio_async::async_io::dial::{ReadWrite, Stream};
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub use mcp_sansio_async::async_io::network::Listener;
+#[cfg(feature = "client")]
+pub use mcp_sansio_async::async_io::process::{ChildInput, Command};
 
 /// A child process managed by `async-process`.
 #[cfg(feature = "client")]
-pub type AsyncProcess = mcp_sansio_async::async_io::AsyncProcess<AsyncRuntime>;
+pub type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<AsyncRuntime>;
 
 /// The executor that runs tasks.
 #[derive(Clone, Copy, Debug)]

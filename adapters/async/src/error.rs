@@ -39,13 +39,13 @@ pub enum Error {
         stderr_tail: Vec<String>,
     },
     /// The connection to the server over HTTP could not be opened.
-    #[cfg(feature = "http")]
+    #[cfg(feature = "http-client")]
     #[error(transparent)]
-    Connect(#[from] Box<crate::ConnectError<crate::http_client::ConnectorError>>),
+    Connect(#[from] Box<crate::http_client::ConnectError<crate::http_client::ConnectorError>>),
     /// The server cannot listen on the Unix-domain socket.
     #[cfg(all(unix, feature = "http-server"))]
     #[error(transparent)]
-    UnixSocket(#[from] crate::UnixSocketError),
+    UnixSocket(#[from] crate::network::UnixSocketError),
     /// The stream broke.
     #[error(transparent)]
     Stream(#[from] DriveError),

@@ -1,3 +1,18 @@
+//! The redirects of users who sign in with a browser.
+
+/// The names that adapters export at their root.
+pub(crate) mod names {
+    pub use mcp_sansio_auth::loopback::InvalidRedirectAddress;
+    pub use mcp_sansio_auth::{
+        Algorithm, BrowserError, FileStore, FileStoreError, KeyError, KeyFileError, SignError,
+        Signer, UnknownAlgorithm, UntrustedPath, open_in_browser, with_system_support,
+    };
+    pub use mcp_sansio_oauth::client::{
+        ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
+        SigningRequest,
+    };
+}
+
 use std::collections::VecDeque;
 use std::future::{Future, pending, poll_fn};
 use std::io;
@@ -14,8 +29,9 @@ use mcp_sansio_auth::loopback::{
 };
 use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 
+use crate::network::Network;
 use crate::timer::timeout;
-use crate::{ByteStream, Network, Runtime};
+use crate::{ByteStream, Runtime};
 
 /// The redirect target for a user who signs in with a browser on this computer: a listener on
 /// 127.0.0.1 that answers the browser and receives the redirect.

@@ -1,6 +1,3 @@
-#[cfg(feature = "http-server")]
-mod current;
-
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +6,10 @@ use std::task::{Poll, Waker};
 
 /// Stops a task from outside. Clones stop the same task.
 #[derive(Clone, Debug, Default)]
-pub struct StopHandle(Arc<State>);
+pub struct StopHandle(pub(crate) Arc<State>);
 
 #[derive(Debug, Default)]
-struct State {
+pub(crate) struct State {
     is_stopped: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }

@@ -3,7 +3,7 @@
 //!
 //! A program meets these items, in this order:
 //!
-//! 1. `Server` or `Host` of `mcp-sansio-handlers`, which creates the endpoint, with
+//! 1. [`Server`], or `Host` with the feature `client`, which creates the endpoint, with
 //!    [`Limits::SMALL`](mcp_sansio::peer::Limits::SMALL).
 //! 2. [`Driver`], with an executor: over the halves of `embedded-io-async`, with a [`Clock`]. The
 //!    feature `embassy-time` has one for Embassy, `EmbassyClock`.
@@ -17,11 +17,9 @@
 //! the protocol in `mcp-sansio` does, within its [`Limits`](mcp_sansio::peer::Limits), and
 //! [`Limits::SMALL`](mcp_sansio::peer::Limits::SMALL) is meant for devices.
 //!
-//! It requires a processor with compare-and-swap, since handlers do. With the feature `handlers`, the
-//! root exports `Server` and all else that a program needs.
+//! It requires a processor with compare-and-swap, since handlers do.
 //!
-#![cfg_attr(feature = "handlers", doc = "```")]
-#![cfg_attr(not(feature = "handlers"), doc = "```ignore")]
+//! ```
 //! use mcp_sansio_embedded::jsonrpc::RawJson;
 //! use mcp_sansio_embedded::peer::Limits;
 //! use mcp_sansio_embedded::protocol::Tool;
@@ -91,13 +89,9 @@ pub use embassy_clock::EmbassyClock;
 pub use error::DriveError;
 pub use mcp_sansio::stream::StreamSettings;
 pub use mcp_sansio::{Instant, Revision, Revisions, catalog, jsonrpc, peer, protocol, stream};
-#[cfg(feature = "apps")]
+#[cfg(feature = "extensions")]
 #[doc(inline)]
-pub use mcp_sansio_extensions::apps;
-#[cfg(feature = "skills")]
-#[doc(inline)]
-pub use mcp_sansio_extensions::skills;
-#[cfg(feature = "handlers")]
+pub use mcp_sansio_extensions::{apps, skills};
 #[doc(inline)]
 pub use mcp_sansio_handlers::*;
 #[cfg(feature = "macros")]

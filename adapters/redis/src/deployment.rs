@@ -10,9 +10,7 @@ use crate::RedisOptions;
 pub(crate) enum Deployment {
     Single(redis::Client),
     /// Locked while it looks for the master.
-    #[cfg(feature = "sentinel")]
     Sentinel(async_lock::Mutex<redis::sentinel::SentinelClient>),
-    #[cfg(feature = "cluster")]
     Cluster(redis::cluster::ClusterClient),
 }
 
@@ -34,12 +32,10 @@ impl Deployment {
                 .get_multiplexed_async_connection_with_config(&config)
                 .await
                 .map(Connection::One),
-            #[cfg(feature = "sentinel")]
             Self::Sentinel(client) => {
                 let mut client = client.lock().await;
                 client.get_async_connection_with_config(&config).await.map(Connection::One)
             }
-            #[cfg(feature = "cluster")]
             Self::Cluster(client) => {
                 let config = redis::cluster::ClusterConfig::new()
                     .set_connection_timeout(options.connect_timeout)
@@ -52,10 +48,7 @@ impl Deployment {
     /// Whether the scripts of a connection are all on one server.
     pub(crate) const fn is_single(&self) -> bool {
         match self {
-            Self::Single(_) => true,
-            #[cfg(feature = "sentinel")]
-            Self::Sentinel(_) => true,
-            #[cfg(feature = "cluster")]
+            Self::Single(_) | Self::Sentinel(_) => true,
             Self::Cluster(_) => false,
         }
     }
@@ -66,9 +59,7 @@ impl fmt::Debug for Deployment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Single(_) => "Single",
-            #[cfg(feature = "sentinel")]
             Self::Sentinel(_) => "Sentinel",
-            #[cfg(feature = "cluster")]
             Self::Cluster(_) => "Cluster",
         })
     }
@@ -81,7 +72,6 @@ const QUEUED_MAX: usize = 2048;
 #[derive(Clone)]
 pub(crate) enum Connection {
     One(MultiplexedConnection),
-    #[cfg(feature = "cluster")]
     Cluster(redis::cluster_async::ClusterConnection),
 }
 
@@ -89,7 +79,6 @@ impl Connection {
     pub(crate) async fn query(&mut self, command: &Cmd) -> RedisResult<Value> {
         let reply = match self {
             Self::One(connection) => connection.req_packed_command(command),
-            #[cfg(feature = "cluster")]
             Self::Cluster(connection) => connection.req_packed_command(command),
         };
         // A task of tokio that has used up its budget cannot send, and is woken in another order.

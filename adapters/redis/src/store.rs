@@ -94,7 +94,6 @@ impl RedisStore {
     /// # Errors
     ///
     /// As [`connect`](Self::connect).
-    #[cfg(feature = "sentinel")]
     pub async fn with_sentinel(
         client: redis::sentinel::SentinelClient,
         options: RedisOptions,
@@ -110,7 +109,6 @@ impl RedisStore {
     /// # Errors
     ///
     /// As [`connect`](Self::connect).
-    #[cfg(feature = "cluster")]
     pub async fn with_cluster(
         client: redis::cluster::ClusterClient,
         options: RedisOptions,

@@ -1,9 +1,8 @@
+use std::fmt::Debug;
 use std::ops::Deref;
 
 use mcp_sansio_handlers::Client;
 
-#[cfg(feature = "http-client")]
-use crate::HttpConnection;
 use crate::{ChildConnection, Error};
 
 /// A connection to a server, over any transport: the type of connections in
@@ -11,18 +10,19 @@ use crate::{ChildConnection, Error};
 ///
 /// Create it with `from` of a connection.
 #[derive(Debug)]
-#[non_exhaustive]
-pub enum AnyConnection {
-    /// A server that the client started.
-    Child(ChildConnection),
-    /// A server over HTTP.
-    #[cfg(feature = "http-client")]
-    Http(HttpConnection),
-    /// A connection that the application drives.
-    Driven(Client),
+pub struct AnyConnection(Box<dyn Connection>);
+
+/// A connection to a server, in an [`AnyConnection`].
+pub(crate) trait Connection: Debug + Deref<Target = Client> + Send + Sync {
+    /// Closes the connection, and waits until it is closed.
+    fn shutdown(self: Box<Self>) -> Result<(), Error>;
 }
 
 impl AnyConnection {
+    pub(crate) fn new(connection: impl Connection + 'static) -> Self {
+        Self(Box::new(connection))
+    }
+
     /// Closes the connection: [`ChildConnection::shutdown`], `HttpConnection::close` or
     /// [`Client::close`].
     ///
@@ -30,32 +30,45 @@ impl AnyConnection {
     ///
     /// As [`ChildConnection::shutdown`].
     pub fn shutdown(self) -> Result<(), Error> {
-        match self {
-            Self::Child(child) => drop(child.shutdown()?),
-            #[cfg(feature = "http-client")]
-            Self::Http(connection) => connection.close(),
-            Self::Driven(client) => client.close(),
-        }
-        Ok(())
+        self.0.shutdown()
     }
 }
 
 impl From<ChildConnection> for AnyConnection {
     fn from(connection: ChildConnection) -> Self {
-        Self::Child(connection)
+        Self::new(connection)
     }
 }
 
-#[cfg(feature = "http-client")]
-impl From<HttpConnection> for AnyConnection {
-    fn from(connection: HttpConnection) -> Self {
-        Self::Http(connection)
+impl Connection for ChildConnection {
+    fn shutdown(self: Box<Self>) -> Result<(), Error> {
+        (*self).shutdown().map(drop)
     }
 }
 
 impl From<Client> for AnyConnection {
+    /// Of a connection that the application drives.
     fn from(client: Client) -> Self {
-        Self::Driven(client)
+        Self::new(DrivenConnection(client))
+    }
+}
+
+/// A connection that the application drives.
+#[derive(Debug)]
+struct DrivenConnection(Client);
+
+impl Deref for DrivenConnection {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.0
+    }
+}
+
+impl Connection for DrivenConnection {
+    fn shutdown(self: Box<Self>) -> Result<(), Error> {
+        self.0.close();
+        Ok(())
     }
 }
 
@@ -63,11 +76,6 @@ impl Deref for AnyConnection {
     type Target = Client;
 
     fn deref(&self) -> &Client {
-        match self {
-            Self::Child(connection) => connection,
-            #[cfg(feature = "http-client")]
-            Self::Http(connection) => connection,
-            Self::Driven(client) => client,
-        }
+        &self.0
     }
 }

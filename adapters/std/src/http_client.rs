@@ -8,6 +8,7 @@ use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio_async::http_client::{self, ConnectorError};
 use mcp_sansio_handlers::{Client, Host};
 
+use crate::any_connection::{AnyConnection, Connection};
 use crate::runtime::ThreadRuntime;
 use crate::{Error, block_on};
 
@@ -18,7 +19,7 @@ pub type Connector = http_client::Connector<ThreadRuntime>;
 pub type ConnectorBuilder = http_client::ConnectorBuilder<ThreadRuntime>;
 
 /// Why a connection to a server over HTTP could not be opened.
-pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
+pub type ConnectError = http_client::ConnectError<ConnectorError>;
 
 /// Connects to the server at `url` with a new [`Connector`] with default settings. A thread drives
 /// the connection. Waits until it is open. For more than one connection, share a connector and use
@@ -126,6 +127,19 @@ impl Deref for HttpConnection {
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+impl From<HttpConnection> for AnyConnection {
+    fn from(connection: HttpConnection) -> Self {
+        Self::new(connection)
+    }
+}
+
+impl Connection for HttpConnection {
+    fn shutdown(self: Box<Self>) -> Result<(), Error> {
+        self.close();
+        Ok(())
     }
 }
 

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use mcp_sansio::http::{HttpServerOptions, SharedLimit, SharedOptions};
-use mcp_sansio_async::ListenerSocket;
-#[cfg(unix)]
-use mcp_sansio_async::UnixSocket;
 use mcp_sansio_async::http_server::{self, SharedStore};
+use mcp_sansio_async::network::ListenerSocket;
+#[cfg(unix)]
+use mcp_sansio_async::network::UnixSocket;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
 use crate::runtime::{ThreadRuntime, refused_threads};
@@ -154,7 +154,7 @@ impl HttpListener {
     }
 
     /// Whether the user at the other end of a Unix-domain socket is the caller of its requests:
-    /// the principal `uid:1000`, if the system [reports](mcp_sansio_async::PeerAddress::of_unix) the user. A
+    /// the principal `uid:1000`, if the system [reports](mcp_sansio_async::network::PeerAddress::of_unix) the user. A
     /// [protected](Server::protect) server identifies callers by their tokens instead. `true` by
     /// default. Turn it off behind a reverse proxy, which connects as one user for all its clients.
     #[must_use]

@@ -90,8 +90,6 @@ pub use mcp_sansio_async::names::*;
 #[cfg(feature = "macros")]
 pub use mcp_sansio_macros::{std_prompt as prompt, std_tool as tool, std_tools as tools};
 pub use pipe_stream::PipeStream;
-#[cfg(feature = "tasks")]
-pub use serve::task_settings;
 pub use serve::{drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
 pub use wait::{CancelHandle, Wait};

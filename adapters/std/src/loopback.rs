@@ -26,7 +26,7 @@ use crate::runtime::ThreadRuntime;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Loopback(mcp_sansio_async::Loopback<ThreadRuntime>);
+pub struct Loopback(mcp_sansio_async::loopback::Loopback<ThreadRuntime>);
 
 impl Loopback {
     /// Listens on 127.0.0.1, at `port` or, if that is 0, at a free port. Most authorization servers
@@ -37,7 +37,7 @@ impl Loopback {
     ///
     /// The operating system failed: the port is in use.
     pub fn bind(port: u16) -> io::Result<Self> {
-        block_on(mcp_sansio_async::Loopback::bind(port)).map(Self)
+        block_on(mcp_sansio_async::loopback::Loopback::bind(port)).map(Self)
     }
 
     /// Sets the path of the redirect, instead of `/callback`.

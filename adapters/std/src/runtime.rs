@@ -8,18 +8,18 @@ use mcp_sansio::Job;
 use mcp_sansio_async::Runtime;
 use mcp_sansio_async::async_io::AsyncIo;
 
-#[cfg(any(feature = "auth", feature = "http-server"))]
-pub use mcp_sansio_async::async_io::Listener;
-#[cfg(feature = "client")]
-pub use mcp_sansio_async::async_io::{ChildInput, Command};
 #[cfg(feature = "http-client")]
-pub use mcp_sansio_async::async_io::{ReadWrite, Stream};
+pub use mcp_sansio_async::async_io::dial::{ReadWrite, Stream};
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub use mcp_sansio_async::async_io::network::Listener;
+#[cfg(feature = "client")]
+pub use mcp_sansio_async::async_io::process::{ChildInput, Command};
 
 use crate::{Clock, block_on};
 
 /// A child process managed by `async-process`.
 #[cfg(feature = "client")]
-pub type AsyncProcess = mcp_sansio_async::async_io::AsyncProcess<ThreadRuntime>;
+pub type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<ThreadRuntime>;
 
 /// Runs each task on its own thread: connections, waiting handlers, and the deadlines of a server.
 /// A task that blocks delays no other.

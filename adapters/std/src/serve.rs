@@ -86,14 +86,3 @@ pub(crate) fn driver<E: Endpoint, S: ByteStream>(
     endpoint.set_spawner(ThreadRuntime::spawn_blocking);
     Driver::with_settings(endpoint, stream, Clock::new(), settings)
 }
-
-/// Returns the settings for [`Server::tasks`](crate::Server::tasks): entropy and the time of day
-/// from the operating system. Later changes to the system time have no effect.
-///
-/// # Errors
-///
-/// The operating system has no entropy.
-#[cfg(feature = "tasks")]
-pub fn task_settings() -> io::Result<mcp_sansio_handlers::TaskSettings> {
-    mcp_sansio_async::task_settings(mcp_sansio_async::clock::now())
-}

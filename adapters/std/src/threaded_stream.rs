@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
 use blocking::Unblock;
-use mcp_sansio_async::{ByteStream, FuturesStream};
+use mcp_sansio_async::ByteStream;
+use mcp_sansio_async::futures::FuturesStream;
 
 /// A stream over a blocking reader and a blocking writer, each on a thread of `blocking`.
 ///

@@ -9,8 +9,8 @@
 //! | spans | one per request or notification: kind CLIENT at the sender, SERVER at the receiver |
 //! | metrics | histograms `mcp.client.operation.duration`, `mcp.server.operation.duration`, `mcp.client.session.duration`, `mcp.server.session.duration`, in seconds |
 //! | context | `traceparent`, `tracestate` and `baggage` in `_meta`, written by the sender and read by the receiver |
-//! | spans of `tracing` | the same spans with the same attributes, with the feature `tracing` |
-//! | access log | one event of `tracing` per operation, with the feature `tracing` |
+//! | spans of `tracing` | the same spans with the same attributes |
+//! | access log | one event of `tracing` per operation |
 //!
 //! The crate depends on the API of OpenTelemetry only. The application chooses the SDK and the
 //! exporters: OTLP, Prometheus, or others.
@@ -20,10 +20,7 @@
 //!
 //! No arguments and results are recorded, unless [`Telemetry::payloads`] asks for them.
 
-#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-
-#[cfg(feature = "tracing")]
 mod access_log;
 mod attribute;
 mod description;
@@ -36,7 +33,6 @@ mod span;
 mod subject;
 mod telemetry;
 mod tool_span;
-#[cfg(feature = "tracing")]
 mod tracing_span;
 
 pub use operation::OperationInfo;

@@ -12,11 +12,8 @@ pub(crate) struct Options {
     pub(crate) notifications: bool,
     pub(crate) outer_tool_spans: bool,
     pub(crate) links_peers: bool,
-    #[cfg(feature = "tracing")]
     pub(crate) tracing_spans: bool,
-    #[cfg(feature = "tracing")]
     pub(crate) access_log: bool,
-    #[cfg(feature = "tracing")]
     pub(crate) principals: bool,
 }
 
@@ -31,11 +28,8 @@ impl Default for Options {
             notifications: true,
             outer_tool_spans: false,
             links_peers: false,
-            #[cfg(feature = "tracing")]
             tracing_spans: false,
-            #[cfg(feature = "tracing")]
             access_log: false,
-            #[cfg(feature = "tracing")]
             principals: false,
         }
     }

@@ -24,7 +24,6 @@ use crate::options::Options;
 use crate::outcome::Verdict;
 use crate::telemetry::Shared;
 use crate::tool_span::ToolSpan;
-#[cfg(feature = "tracing")]
 use crate::tracing_span::TracingSpan;
 
 /// A request or notification in progress.
@@ -35,7 +34,6 @@ pub(crate) struct OperationSpan {
     context: Context,
     /// Whether the span is one of the application.
     is_outer: bool,
-    #[cfg(feature = "tracing")]
     tracing: Option<TracingSpan>,
     start: Instant,
     /// Whether its handler has run, so that the item that it names exists.
@@ -46,17 +44,13 @@ pub(crate) struct OperationSpan {
 /// Where a call was made.
 pub(crate) struct CallerContext {
     context: Context,
-    #[cfg(feature = "tracing")]
     span: tracing::Span,
 }
 
 impl CallerContext {
     pub(crate) fn current(options: &Options) -> Self {
-        #[cfg(not(feature = "tracing"))]
-        let _ = options;
         Self {
             context: Context::current(),
-            #[cfg(feature = "tracing")]
             span: if options.tracing_spans {
                 tracing::Span::current()
             } else {
@@ -80,7 +74,6 @@ impl OperationSpan {
         if options.payloads {
             push_arguments(&mut attributes, operation);
         }
-        #[cfg(feature = "tracing")]
         let tracing = options.tracing_spans.then(|| {
             let title = description.name(None, options);
             TracingSpan::begin(description.direction, &title, &attributes, &parent_span(operation))
@@ -110,15 +103,12 @@ impl OperationSpan {
             description,
             context,
             is_outer,
-            #[cfg(feature = "tracing")]
             tracing,
             start: now(),
             has_run: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         }
     }
-
-    #[cfg(feature = "tracing")]
     pub(crate) const fn context(&self) -> &Context {
         &self.context
     }
@@ -146,7 +136,6 @@ impl OperationSpan {
         let answered = (&verdict, is_answered, has_run);
         let attributes = description.of_metric(answered, end.revision, &shared.options);
         shared.metrics.operation(description.direction, time, &attributes);
-        #[cfg(feature = "tracing")]
         {
             let span = self.tracing.as_ref().map_or_else(tracing::Span::none, TracingSpan::get);
             if shared.options.access_log {
@@ -179,7 +168,6 @@ impl OperationSpan {
         if let Some(result) = end.result.as_ref().filter(|_| self.records_result()) {
             attributes.push(KeyValue::new(attribute::TOOL_RESULT, result.as_str().to_owned()));
         }
-        #[cfg(feature = "tracing")]
         if let Some(tracing) = &self.tracing {
             tracing.record(&attributes);
             if verdict.error_type.is_some() {
@@ -190,7 +178,6 @@ impl OperationSpan {
         let answered = is_answered.then_some(verdict);
         if description.is_foreign(None) && !description.is_foreign(answered) && !self.is_outer {
             let name = description.name(answered, options);
-            #[cfg(feature = "tracing")]
             if let Some(tracing) = &self.tracing {
                 tracing.rename(&name);
             }
@@ -208,23 +195,14 @@ impl OperationSpan {
         self.shared.options.payloads && self.description.is_tool_call()
     }
 
-    #[cfg(feature = "tracing")]
     const fn has_tracing_span(&self) -> bool {
         self.tracing.is_some()
     }
 
-    #[cfg(not(feature = "tracing"))]
-    #[allow(clippy::unused_self, reason = "the signature is that of the other feature")]
-    const fn has_tracing_span(&self) -> bool {
-        false
-    }
-
-    #[cfg(feature = "tracing")]
     pub(crate) const fn description(&self) -> &Description {
         &self.description
     }
 
-    #[cfg(feature = "tracing")]
     pub(crate) fn shows_principals(&self) -> bool {
         self.shared.options.principals
     }
@@ -238,7 +216,6 @@ impl Observation for OperationSpan {
     fn run(&self, part: &mut dyn FnMut()) {
         self.has_run.store(true, Ordering::Relaxed);
         let _entered = self.context.clone().attach();
-        #[cfg(feature = "tracing")]
         if let Some(tracing) = &self.tracing {
             return tracing.get().in_scope(part);
         }
@@ -316,7 +293,6 @@ fn parent(shared: &Shared, operation: &Operation<'_>) -> (Context, Vec<Link>) {
 }
 
 /// Returns the parent of an operation's `tracing` span.
-#[cfg(feature = "tracing")]
 fn parent_span(operation: &Operation<'_>) -> tracing::Span {
     use mcp_sansio::peer::Cause;
 

@@ -5,10 +5,8 @@ use mcp_sansio::peer::{CallContext, Observation, Operation, OperationObserver, S
 use opentelemetry::InstrumentationScope;
 use opentelemetry::global::{self, BoxedTracer};
 use opentelemetry::metrics::MeterProvider;
-#[cfg(feature = "tracing")]
 use opentelemetry::metrics::noop::NoopMeterProvider;
 use opentelemetry::propagation::TextMapPropagator;
-#[cfg(feature = "tracing")]
 use opentelemetry::trace::noop::NoopTracerProvider;
 use opentelemetry::trace::{Tracer, TracerProvider};
 
@@ -89,7 +87,6 @@ impl Telemetry {
     /// let server = Server::new("weather", "1.0.0").observe_operations(Telemetry::tracing_only());
     /// # let _ = server;
     /// ```
-    #[cfg(feature = "tracing")]
     #[must_use]
     pub fn tracing_only() -> Self {
         Self::new(&NoopTracerProvider::new(), &NoopMeterProvider::new()).tracing_spans(true)
@@ -177,7 +174,6 @@ impl Telemetry {
     /// driven, that of a sent one the span of the call.
     ///
     /// If such a layer is installed, [`tracing_only`](Self::tracing_only) avoids a second set of spans.
-    #[cfg(feature = "tracing")]
     #[must_use]
     pub fn tracing_spans(self, write: bool) -> Self {
         self.change(|shared| shared.options.tracing_spans = write)
@@ -185,14 +181,12 @@ impl Telemetry {
 
     /// Sets whether a line is written for each operation, as an event of `tracing` with the target
     /// `mcp_sansio::access` at the level INFO; by default none is. It contains no payload.
-    #[cfg(feature = "tracing")]
     #[must_use]
     pub fn access_log(self, write: bool) -> Self {
         self.change(|shared| shared.options.access_log = write)
     }
 
     /// Sets whether the access log names the authenticated sender; by default it does not.
-    #[cfg(feature = "tracing")]
     #[must_use]
     pub fn principals_in_access_log(self, write: bool) -> Self {
         self.change(|shared| shared.options.principals = write)

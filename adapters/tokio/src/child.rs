@@ -20,10 +20,6 @@ pub type ChildStream = child::ChildStream<TokioStream<ChildStdout, ChildStdin>>;
 /// A client connected to a server process that it started. Derefs to the [`Client`](crate::Client).
 pub type ChildConnection = child::ChildConnection<TokioProcess>;
 
-/// A connection to a server, over any transport: the type of connections in
-/// [`Servers`](crate::Servers) of several kinds. Derefs to the [`Client`](crate::Client).
-pub type AnyConnection = mcp_sansio_async::AnyConnection<TokioProcess>;
-
 /// Starts a server as a child process and connects to it. A spawned task drives the connection.
 ///
 /// A server of unknown era is probed first. If it exits on the probe, it is a legacy server: it is

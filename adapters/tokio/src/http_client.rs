@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
-use mcp_sansio_async::HyperSocket;
 use mcp_sansio_async::http_client::cause::system;
 use mcp_sansio_async::http_client::{
     self, ConnectorError, Dial, DialAddress, HttpConnection, ResponseBody,
 };
+use mcp_sansio_async::network::HyperSocket;
 use mcp_sansio_handlers::Host;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -37,7 +37,7 @@ const KEEP_ALIVE_RETRIES: u32 = 3;
 /// A `JwtVerifier` fetches the keys of an issuer with it:
 ///
 /// ```
-/// # #[cfg(feature = "verify")]
+/// # #[cfg(feature = "http-server")]
 /// # fn verifier() -> Result<(), Box<dyn std::error::Error>> {
 /// use mcp_sansio_tokio::{Connector, JwtVerifier};
 ///
@@ -56,7 +56,7 @@ pub type Connector = http_client::Connector<TokioRuntime>;
 pub type ConnectorBuilder = http_client::ConnectorBuilder<TokioRuntime>;
 
 /// Why a connection to a server over HTTP could not be opened.
-pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
+pub type ConnectError = http_client::ConnectError<ConnectorError>;
 
 /// Performs the exchanges of a client with a [`Connector`].
 pub type TokioExchanger = http_client::ConnectorExchanger<Connector>;
@@ -112,8 +112,6 @@ pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpC
 impl Dial for TokioRuntime {
     type Stream = HyperSocket;
 
-    const HTTP2: bool = true;
-
     async fn connect(to: DialAddress<'_>, time: Duration) -> io::Result<HyperSocket> {
         let to = match to {
             DialAddress::Tcp(uri) => uri,
@@ -143,9 +141,5 @@ impl Dial for TokioRuntime {
         let stream = TlsConnector::from(config).connect(name, TokioIo::new(stream)).await?;
         let protocol = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
         Ok((HyperSocket::new(TokioIo::new(stream)), protocol))
-    }
-
-    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static {
-        hyper_util::rt::TokioTimer::new()
     }
 }

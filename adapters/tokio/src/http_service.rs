@@ -2,9 +2,9 @@
 use std::path::Path;
 
 use mcp_sansio::http::HttpServerOptions;
-#[cfg(unix)]
-use mcp_sansio_async::UnixSocket;
 use mcp_sansio_async::http_server;
+#[cfg(unix)]
+use mcp_sansio_async::network::UnixSocket;
 use mcp_sansio_handlers::Server;
 use tokio::net::TcpListener;
 

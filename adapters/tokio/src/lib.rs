@@ -11,10 +11,10 @@
 //! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ.
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
 //! * The same for a server that requires a token, with the feature `auth`: `Authorization`, and
-//!   `Loopback` for users who sign in; with the feature `sign`, `Signer` for clients that
-//!   authenticate with a private key, or bind tokens to one.
+//!   `Loopback` for users who sign in, and `Signer` for clients that authenticate
+//!   with a private key, or bind tokens to one.
 //! * A server on HTTP, with the feature `http-server`: `serve_http` and `HttpService`. It can
-//!   require tokens; with the feature `verify`, `JwtVerifier` checks them.
+//!   require tokens; with the feature `auth`, `JwtVerifier` checks them.
 //! * HTTP exchanges for other purposes, with the feature `http-client`: `Connector`.
 //!
 //! ```no_run
@@ -43,7 +43,7 @@ mod clock;
 mod http_client;
 #[cfg(feature = "http-server")]
 mod http_service;
-#[cfg(any(feature = "auth", feature = "http-server"))]
+#[cfg(any(feature = "http-client", feature = "http-server"))]
 mod network;
 pub mod runtime;
 mod serve;
@@ -54,7 +54,7 @@ mod timer;
 pub mod tower;
 
 #[cfg(feature = "client")]
-pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
+pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 pub use clock::now;
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
@@ -70,8 +70,6 @@ pub use http_service::{HttpListener, HttpService, serve_http};
 pub use mcp_sansio_async::names::*;
 #[cfg(feature = "macros")]
 pub use mcp_sansio_macros::{tokio_prompt as prompt, tokio_tool as tool, tokio_tools as tools};
-#[cfg(feature = "tasks")]
-pub use serve::task_settings;
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;
@@ -98,4 +96,4 @@ pub use timer::TokioTimer;
 /// # }
 /// ```
 #[cfg(feature = "auth")]
-pub type Loopback = mcp_sansio_async::Loopback<runtime::TokioRuntime>;
+pub type Loopback = mcp_sansio_async::loopback::Loopback<runtime::TokioRuntime>;

@@ -1,9 +1,7 @@
 use std::io;
 
 use hyper_util::rt::TokioIo;
-#[cfg(feature = "http-server")]
-use mcp_sansio_async::HyperNetwork;
-use mcp_sansio_async::{HyperSocket, ListenerSocket, Network, PeerAddress};
+use mcp_sansio_async::network::{HyperRuntime, HyperSocket, ListenerSocket, Network, PeerAddress};
 use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
@@ -70,8 +68,7 @@ impl Network for TokioRuntime {
     }
 }
 
-#[cfg(feature = "http-server")]
-impl HyperNetwork for TokioRuntime {
+impl HyperRuntime for TokioRuntime {
     const HTTP2: bool = true;
 
     fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static {

@@ -10,7 +10,7 @@ use crate::{TokioTimer, now};
 
 #[cfg(feature = "client")]
 pub use crate::child::TokioProcess;
-#[cfg(any(feature = "auth", feature = "http-server"))]
+#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use crate::network::Listener;
 pub use crate::timer::TokioAlarm;
 

@@ -70,14 +70,3 @@ pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
     Ok(drive_with(endpoint, StandardStreams::open(), StreamSettings::pipe()).await?)
 }
-
-/// Returns the settings for [`Server::tasks`](crate::Server::tasks): entropy and the time of day
-/// from the operating system. Later changes to the system time have no effect.
-///
-/// # Errors
-///
-/// The operating system has no entropy.
-#[cfg(feature = "tasks")]
-pub fn task_settings() -> std::io::Result<mcp_sansio_handlers::TaskSettings> {
-    mcp_sansio_async::task_settings(crate::now())
-}

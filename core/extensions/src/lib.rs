@@ -2,15 +2,14 @@
 //! [extension point](mcp_sansio_handlers::extension) of `mcp-sansio-handlers`: an extension of your
 //! own can do the same.
 //!
-//! | Extension | Feature and module |
+//! | Extension | Module |
 //! | --- | --- |
-//! | MCP Apps, `io.modelcontextprotocol/ui` | `apps` |
-//! | Skills, `io.modelcontextprotocol/skills` | `skills` |
+//! | MCP Apps, `io.modelcontextprotocol/ui` | [`apps`] |
+//! | Skills, `io.modelcontextprotocol/skills` | [`skills`] |
 //!
 //! Tasks, `io.modelcontextprotocol/tasks`, also change the results of the protocol's own methods, so
 //! they are part of `mcp-sansio-handlers`.
 
-#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
@@ -19,7 +18,5 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-#[cfg(feature = "apps")]
 pub mod apps;
-#[cfg(feature = "skills")]
 pub mod skills;

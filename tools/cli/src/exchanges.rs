@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use mcp_sansio::framing::{SseDecoder, SseEvent};
 use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest};
-use mcp_sansio_async::{Exchange, Exchanger};
+use mcp_sansio_async::http_client::{Exchange, Exchanger};
 
 use crate::wire::{Direction, shortened};
 

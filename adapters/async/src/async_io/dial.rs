@@ -1,3 +1,5 @@
+//! Sockets that are connected, and TLS.
+
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 #[cfg(unix)]
@@ -10,7 +12,7 @@ use futures_io::{AsyncRead, AsyncWrite};
 use futures_rustls::TlsConnector;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use smol_hyper::rt::{FuturesIo, SmolTimer};
+use smol_hyper::rt::FuturesIo;
 
 use super::AsyncIo;
 use crate::http_client::{Dial, DialAddress, port};
@@ -26,8 +28,6 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for T {}
 
 impl<R: AsyncIo> Dial for R {
     type Stream = Stream;
-
-    const HTTP2: bool = false;
 
     async fn connect(to: DialAddress<'_>, time: Duration) -> io::Result<Stream> {
         let to = match to {
@@ -52,10 +52,6 @@ impl<R: AsyncIo> Dial for R {
         let stream = TlsConnector::from(config).connect(name, stream.into_inner()).await?;
         let protocol = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
         Ok((FuturesIo::new(Box::new(stream)), protocol))
-    }
-
-    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static {
-        SmolTimer::new()
     }
 }
 

@@ -1,3 +1,5 @@
+//! Sockets for HTTP.
+
 use std::io::{self, IoSlice};
 use std::net::TcpListener;
 #[cfg(unix)]
@@ -8,11 +10,11 @@ use std::task::{Context, Poll};
 
 use async_io::Async;
 use futures_io::{AsyncRead, AsyncWrite};
-use hyper::rt::{Read, ReadBufCursor, Write};
-use smol_hyper::rt::FuturesIo;
+use hyper::rt::{Read, ReadBufCursor, Timer, Write};
+use smol_hyper::rt::{FuturesIo, SmolTimer};
 
 use super::{AsyncIo, Socket};
-use crate::{HyperSocket, ListenerSocket, Network, PeerAddress};
+use crate::network::{HyperRuntime, HyperSocket, ListenerSocket, Network, PeerAddress};
 
 /// A listening socket. Create it with `from` from a listener of smol, or from an [`Async`] one.
 #[derive(Debug)]
@@ -28,6 +30,14 @@ pub enum Listener {
 impl<T: Into<Arc<Async<TcpListener>>>> From<T> for Listener {
     fn from(listener: T) -> Self {
         Self::Tcp(listener.into())
+    }
+}
+
+impl<R: AsyncIo> HyperRuntime for R {
+    const HTTP2: bool = false;
+
+    fn hyper_timer() -> impl Timer + Clone + Send + Sync + 'static {
+        SmolTimer::new()
     }
 }
 

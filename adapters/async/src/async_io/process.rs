@@ -1,3 +1,5 @@
+//! Child processes of `async-process`.
+
 use std::io::{self, Write};
 use std::marker::PhantomData;
 #[cfg(unix)]
@@ -11,8 +13,8 @@ use blocking::unblock;
 use futures_io::{AsyncRead, AsyncWrite};
 
 use super::AsyncIo;
-use crate::FuturesStream;
 use crate::child::{Process, SpawnError, Started};
+use crate::futures::FuturesStream;
 
 /// A child process managed by `async-process`.
 #[derive(Debug)]

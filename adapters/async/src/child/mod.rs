@@ -1,5 +1,6 @@
 //! Servers that a client runs as child processes. A runtime implements [`Process`].
 
+mod any_connection;
 mod connection;
 mod group;
 mod members;
@@ -13,10 +14,20 @@ mod stream;
 mod supervisor;
 mod watch;
 
+/// The names that adapters export at their root.
+pub(crate) mod names {
+    pub use super::{
+        AnyConnection, ExitReport, GracePeriods, SpawnError, SpawnOptions, Stderr,
+        TransferDirection,
+    };
+}
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use any_connection::AnyConnection;
+pub(crate) use any_connection::{Connection, Shutdown};
 pub use connection::{ChildConnection, SpawnOptions, connect, connect_with};
 pub use observer::TransferDirection;
 pub use open::{OpenOutcome, open};

@@ -4,9 +4,10 @@ use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use mcp_sansio_handlers::{Client, Host};
 
-use super::{Connect, ConnectorError, ConnectorExchanger, LastFailure};
+use super::{Connect, ConnectError, ConnectorError, ConnectorExchanger, HttpDriver, LastFailure};
+use crate::child::{AnyConnection, Connection, Shutdown};
 use crate::task::{self, Task};
-use crate::{ConnectError, Error, HttpDriver, Runtime, seed};
+use crate::{Error, Runtime, seed};
 
 /// Connects to the server at `url` with the connector that `connector` returns. A spawned task
 /// drives the connection.
@@ -127,5 +128,20 @@ impl Deref for HttpConnection {
 
     fn deref(&self) -> &Client {
         &self.client
+    }
+}
+
+impl From<HttpConnection> for AnyConnection {
+    fn from(connection: HttpConnection) -> Self {
+        Self::new(connection)
+    }
+}
+
+impl Connection for HttpConnection {
+    fn shutdown(self: Box<Self>) -> Shutdown {
+        Box::pin(async {
+            self.close().await;
+            Ok(())
+        })
     }
 }

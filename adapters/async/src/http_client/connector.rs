@@ -14,10 +14,11 @@ use hyper::rt::Executor;
 use hyper_util::client::legacy;
 use rustls::ClientConfig;
 
+use super::EraCache;
 use super::dialer::Dialer;
 use super::routes::Routes;
 use super::{Certificates, Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, fetch};
-use crate::{EraCache, Runtime};
+use crate::Runtime;
 
 /// A lookup, a connection and a TLS handshake usually take less than a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,7 +39,7 @@ const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
 /// Performs HTTP exchanges: connection pool, TLS, proxies. Clones share the pool and the eras
 /// learned by [`connect_with`](super::connect_with).
 ///
-/// It speaks HTTP/1.1 and, if the runtime [supports it](Dial::HTTP2), HTTP/2 with servers that
+/// It speaks HTTP/1.1 and, if the runtime [supports it](crate::network::HyperRuntime::HTTP2), HTTP/2 with servers that
 /// negotiate it in the TLS handshake. Exchanges do not wait for one another: over HTTP/1.1 each has
 /// its own connection, over HTTP/2 each has a stream, as many as the server allows. It follows no
 /// redirects, stores no cookies and decodes no bodies.

@@ -22,16 +22,13 @@ use super::cause::innermost;
 use super::proxy;
 use super::routes::{Route, Routes};
 use super::{ConnectorError, tls};
-use crate::Runtime;
+use crate::network::HyperRuntime;
 use crate::timer::timeout;
 
 /// Sockets of a runtime that are connected, and TLS, for clients over HTTP.
-pub trait Dial: Runtime {
+pub trait Dial: HyperRuntime {
     /// A connection, with or without TLS.
     type Stream: Read + Write + Send + Unpin + 'static;
-
-    /// Whether HTTP/2 is offered to servers, with the feature `http2`.
-    const HTTP2: bool;
 
     /// Connects to a server. The addresses of a name share `time`. On TCP, small writes are sent at
     /// once (`TCP_NODELAY`), and a peer that is silent for 30 s is probed three times, every 10 s.
@@ -55,9 +52,6 @@ pub trait Dial: Runtime {
         name: ServerName<'static>,
         stream: Self::Stream,
     ) -> impl Future<Output = io::Result<(Self::Stream, Option<Vec<u8>>)>> + Send;
-
-    /// Returns the runtime's timer for hyper.
-    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;
 }
 
 /// The address of a server.

@@ -9,8 +9,8 @@ use http::{Request, Response, response};
 use http_body::Body;
 use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
 
-use super::ConnectorError;
-use crate::{EraCache, Exchange, Exchanger, Runtime};
+use super::{ConnectorError, EraCache, Exchange, Exchanger};
+use crate::Runtime;
 
 /// Sends requests: the connector of a runtime.
 pub trait Connect: Clone + Send + 'static {

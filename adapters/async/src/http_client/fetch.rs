@@ -73,7 +73,7 @@ async fn document(connector: impl Connect, url: String) -> Result<Vec<u8>, Fetch
     Ok(document)
 }
 
-#[cfg(all(test, feature = "http-client"))]
+#[cfg(test)]
 mod tests {
     use std::future::pending;
     use std::task::{Context, Waker};
@@ -81,9 +81,9 @@ mod tests {
     use http::Response;
     use mcp_sansio::Instant;
 
-    use super::super::ResponseBody;
+    use super::super::{EraCache, ResponseBody};
     use super::*;
-    use crate::{EraCache, Runtime};
+    use crate::Runtime;
 
     /// Never responds.
     #[derive(Clone)]

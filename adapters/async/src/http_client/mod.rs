@@ -1,44 +1,48 @@
-//! Runtime-independent parts of clients over HTTP: connections, exchanges of an
-//! [`HttpDriver`](crate::HttpDriver) with any [`Connect`] implementation, and errors grouped by
-//! cause.
+//! Clients over HTTP on any runtime: connections, an [`HttpDriver`] of exchanges with any
+//! [`Exchanger`], and errors grouped by cause.
 //!
-//! The feature `http-client` adds a `Connector` based on hyper, with a connection pool and proxies;
-//! a runtime implements `Dial`.
+//! A [`Connector`] is based on hyper, with a connection pool and proxies; a runtime implements
+//! [`Dial`]. Another HTTP library implements [`Connect`].
 
-#[cfg(feature = "http-client")]
 pub mod cause;
-#[cfg(feature = "tls")]
 mod certificates;
+mod connect_error;
 mod connection;
-#[cfg(feature = "http-client")]
 mod connector;
 mod connector_error;
-#[cfg(feature = "http-client")]
 mod dialer;
+mod era_cache;
+mod exchange;
 mod exchanger;
+mod exchanges;
 mod fetch;
-#[cfg(feature = "http-client")]
+mod http_driver;
 mod hyper_error;
-#[cfg(feature = "http-client")]
 mod proxy;
-#[cfg(feature = "http-client")]
+mod ready_queue;
 mod response_body;
-#[cfg(feature = "http-client")]
 mod routes;
-#[cfg(feature = "http-client")]
 mod tls;
 
-#[cfg(feature = "tls")]
+/// The names that adapters export at their root.
+pub(crate) mod names {
+    pub use super::{
+        ConnectorError, Exchange, Exchanger, FetchError, HttpConnection, HttpDriver, Proxy,
+        ResponseBody, connect_with, drive_http,
+    };
+    pub use mcp_sansio::http::{HttpClientOptions, InvalidHeader, Location};
+}
+
 pub use certificates::Certificates;
+pub use connect_error::ConnectError;
 pub use connection::{HttpConnection, connect, connect_with, drive_http};
-#[cfg(feature = "http-client")]
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
-#[cfg(feature = "http-client")]
 pub use dialer::{Dial, DialAddress, port};
+pub use era_cache::EraCache;
+pub use exchange::{Exchange, Exchanger};
 pub use exchanger::{Connect, ConnectorExchange, ConnectorExchanger, LastFailure};
 pub use fetch::{FETCH_TIME_MAX, FetchError, fetch};
-#[cfg(feature = "http-client")]
+pub use http_driver::HttpDriver;
 pub use proxy::Proxy;
-#[cfg(feature = "http-client")]
 pub use response_body::ResponseBody;

@@ -9,8 +9,9 @@ use mcp_sansio::http::{Exhausted, SharedLimit, SharedResource};
 
 use super::connections::{Connections, Permit};
 use super::{Budget, HttpService, StallGuard, response};
+use crate::network::Network;
 use crate::timer::timeout;
-use crate::{ByteStream as _, Network, StopHandle};
+use crate::{ByteStream as _, StopHandle};
 
 /// Accepts connections, up to a limit, and serves each in its own task.
 #[derive(Debug)]

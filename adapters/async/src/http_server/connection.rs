@@ -14,8 +14,8 @@ use super::head_timer::{GuardedBody, HeadTimer, TimedSocket};
 use super::http2::ConnectionAction;
 use super::preface::{Version, read_version};
 use super::{Budget, HttpService, SendBody, Socket};
-use crate::StopHandle;
-use crate::{HyperNetwork, Timer};
+use crate::network::Network;
+use crate::{StopHandle, Timer};
 
 /// Timeouts and limits of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Settings {
 pub(super) const BUFFER: usize = 64 * 1024;
 /// Serves a connection until its client disconnects or, once told to `stop`, until its requests are
 /// answered. Then it drops the permit.
-pub(super) async fn serve_connection<N: HyperNetwork>(
+pub(super) async fn serve_connection<N: Network>(
     mut socket: N::Socket,
     service: HttpService<N>,
     runtime: N,
@@ -94,7 +94,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
             let shutdown = http1::Connection::graceful_shutdown;
             drive(connection, shutdown, || head_timer.check(), stop.clone(), timer).await;
         }
-        #[cfg(feature = "http2-listener")]
+        #[cfg(feature = "http2")]
         Version::Http2 => {
             super::http2_connection::serve(socket, service, runtime, stop, settings, budget, timer)
                 .await;

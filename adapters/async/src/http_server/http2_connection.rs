@@ -8,8 +8,8 @@ use hyper::service::service_fn;
 
 use super::connection::{BUFFER, Settings, drive};
 use super::{Budget, Http2Streams, Http2Timeouts, HttpService};
-use crate::StopHandle;
-use crate::{HyperNetwork, Timer};
+use crate::network::Network;
+use crate::{StopHandle, Timer};
 
 /// Flow-control window in bytes: the data that an HTTP/2 client may send unread, on one stream or
 /// on all of them. This default of the protocol lets a body of 4 MiB arrive within 30 s at 450 ms
@@ -19,7 +19,7 @@ const WINDOW: u32 = 65_535;
 const HEAD: u32 = 16 * 1024;
 
 /// Serves an HTTP/2 connection.
-pub(super) async fn serve<N: HyperNetwork>(
+pub(super) async fn serve<N: Network>(
     socket: impl Read + Write + Unpin,
     service: HttpService<N>,
     runtime: N,
@@ -58,7 +58,7 @@ struct StreamExecutor<N> {
     streams: Http2Streams,
 }
 
-impl<N: HyperNetwork, F: Future + Send + 'static> Executor<F> for StreamExecutor<N> {
+impl<N: Network, F: Future + Send + 'static> Executor<F> for StreamExecutor<N> {
     fn execute(&self, stream: F) {
         self.runtime.spawn(self.streams.run(stream));
     }

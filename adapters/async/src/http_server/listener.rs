@@ -12,19 +12,19 @@ use mcp_sansio::http::{SharedLimit, SharedResource};
 use super::acceptor::{connection_limit, quarter_unless};
 use super::connection::{Settings, serve_connection};
 use super::{Acceptor, Budget, Http2Timeouts, HttpService};
-use crate::{HyperNetwork, ListenerSocket, Network};
+use crate::network::{ListenerSocket, Network};
 #[cfg(unix)]
-use crate::{UnixSocket, UnixSocketFile};
+use crate::network::{UnixSocket, UnixSocketFile};
 
 /// Accepts connections and serves HTTP/1.1 on them, and HTTP/2 if the runtime [supports
-/// it](HyperNetwork::HTTP2), for applications without a web framework.
+/// it](crate::network::HyperRuntime::HTTP2), for applications without a web framework.
 ///
 /// A client that closes its write side of an HTTP/1.1 connection before the response is complete
 /// counts as disconnected, since the two cannot be distinguished.
 ///
 /// `L` is the type of the socket: registered with the runtime, or a [`ListenerSocket`] that is yet
 /// to be [registered](HttpListener::register).
-pub struct HttpListener<N: HyperNetwork, L = <N as Network>::Listener> {
+pub struct HttpListener<N: Network, L = <N as Network>::Listener> {
     // Dropped before the listener: see `UnixSocketFile`.
     #[cfg(unix)]
     socket_file: Option<UnixSocketFile>,
@@ -39,7 +39,7 @@ pub struct HttpListener<N: HyperNetwork, L = <N as Network>::Listener> {
     peer_principals: bool,
 }
 
-impl<N: HyperNetwork, L> HttpListener<N, L> {
+impl<N: Network, L> HttpListener<N, L> {
     /// Creates a listener that serves on `listener`.
     #[must_use]
     pub fn new(listener: impl Into<L>) -> Self {
@@ -65,7 +65,7 @@ impl<N: HyperNetwork, L> HttpListener<N, L> {
     }
 
     /// Whether the user at the other end of a Unix-domain socket is the caller of its requests:
-    /// the principal `uid:1000`, if the system [reports](crate::PeerAddress::of_unix) the user. A
+    /// the principal `uid:1000`, if the system [reports](crate::network::PeerAddress::of_unix) the user. A
     /// [protected](mcp_sansio_handlers::Server::protect) server identifies callers by their tokens
     /// instead. `true` by default. Turn it off behind a reverse proxy, which connects as one user
     /// for all its clients.
@@ -184,7 +184,7 @@ impl<N: HyperNetwork, L> HttpListener<N, L> {
     }
 }
 
-impl<N: HyperNetwork> HttpListener<N> {
+impl<N: Network> HttpListener<N> {
     /// Serves until `shutdown` completes, and then until the responses in progress are complete or
     /// their time is up. This closes the service for all its clones: see [`HttpService::close`].
     /// Dropping the future aborts all connections.
@@ -218,7 +218,7 @@ impl<N: HyperNetwork> HttpListener<N> {
     }
 }
 
-impl<N: HyperNetwork> HttpListener<N, ListenerSocket> {
+impl<N: Network> HttpListener<N, ListenerSocket> {
     /// Registers the socket with the runtime.
     ///
     /// # Errors
@@ -253,7 +253,7 @@ impl<N: HyperNetwork> HttpListener<N, ListenerSocket> {
     }
 }
 
-impl<N: HyperNetwork> TryFrom<net::TcpListener> for HttpListener<N> {
+impl<N: Network> TryFrom<net::TcpListener> for HttpListener<N> {
     type Error = io::Error;
 
     /// Fails if the system is out of resources, and panics where
@@ -264,7 +264,7 @@ impl<N: HyperNetwork> TryFrom<net::TcpListener> for HttpListener<N> {
 }
 
 #[cfg(unix)]
-impl<N: HyperNetwork> TryFrom<UnixListener> for HttpListener<N> {
+impl<N: Network> TryFrom<UnixListener> for HttpListener<N> {
     type Error = io::Error;
 
     /// Leaves the file of the socket to the caller. Fails if the system is out of resources, and
@@ -275,7 +275,7 @@ impl<N: HyperNetwork> TryFrom<UnixListener> for HttpListener<N> {
 }
 
 #[cfg(unix)]
-impl<N: HyperNetwork> TryFrom<UnixSocket> for HttpListener<N> {
+impl<N: Network> TryFrom<UnixSocket> for HttpListener<N> {
     type Error = io::Error;
 
     /// Fails if the system is out of resources, and panics where
@@ -285,7 +285,7 @@ impl<N: HyperNetwork> TryFrom<UnixSocket> for HttpListener<N> {
     }
 }
 
-impl<N: HyperNetwork, L: fmt::Debug> fmt::Debug for HttpListener<N, L> {
+impl<N: Network, L: fmt::Debug> fmt::Debug for HttpListener<N, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpListener").field("listener", &self.listener).finish_non_exhaustive()
     }

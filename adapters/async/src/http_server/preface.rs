@@ -9,7 +9,6 @@ use hyper::rt::{Read, ReadBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     Http1,
-    #[cfg(feature = "http2-listener")]
     Http2,
 }
 
@@ -45,14 +44,8 @@ impl First {
             if self.bytes[..known] != PREFACE[..known] {
                 return Poll::Ready(Ok(Version::Http1));
             }
-            #[cfg(feature = "http2-listener")]
             if known == PREFACE.len() {
                 return Poll::Ready(Ok(Version::Http2));
-            }
-            // The HTTP/1 server refuses it.
-            #[cfg(not(feature = "http2-listener"))]
-            if known == PREFACE.len() {
-                return Poll::Ready(Ok(Version::Http1));
             }
             let mut space = ReadBuf::new(&mut self.bytes[known..]);
             ready!(Pin::new(&mut *stream).poll_read(cx, space.unfilled()))?;
@@ -65,7 +58,7 @@ impl First {
     }
 }
 
-#[cfg(all(test, feature = "http2-listener"))]
+#[cfg(test)]
 mod tests {
     use std::future::Future;
     use std::pin::pin;

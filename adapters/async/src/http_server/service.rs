@@ -26,7 +26,8 @@ use super::sleep::with_timeout;
 use super::{
     ExternalEventStore, ServedBody, SharedStore, handler_task, response, store_task, timer_task,
 };
-use crate::{Error, PeerAddress, Runtime, seed};
+use crate::network::PeerAddress;
+use crate::{Error, Runtime, seed};
 
 /// Serves a server over HTTP. It answers requests sequentially or concurrently, from any source: a
 /// [`tower_service::Service`], for any software that takes such a service.

@@ -1,7 +1,5 @@
 //! A program needs this crate only: no other crate of the workspace is imported.
 
-#![cfg(feature = "handlers")]
-
 use mcp_sansio_embedded as mcp;
 
 use mcp::jsonrpc::{Json, RawJson};

@@ -70,7 +70,6 @@ fn a_store_runs_without_tokio() {
 }
 
 #[tokio::test]
-#[cfg(feature = "cluster")]
 async fn a_cluster_of_two_serves_all_keys() {
     let arguments = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"];
     let Some(first) = RedisServer::start(&arguments) else { return };
@@ -97,7 +96,6 @@ async fn a_cluster_of_two_serves_all_keys() {
 }
 
 #[tokio::test]
-#[cfg(feature = "sentinel")]
 async fn sentinel_names_the_master() {
     let Some(master) = RedisServer::start(&[]) else { return };
     let port = super::server::free_port();

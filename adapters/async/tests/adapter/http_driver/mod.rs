@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use mcp_sansio::http::{ClientLimits, ExchangeFailure, HttpClientOptions, Location};
 use mcp_sansio::peer::{CloseReason, Failure, Limits, OpeningFailure, TransportFailure};
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_async::HttpDriver;
+use mcp_sansio_async::http_client::HttpDriver;
 use mcp_sansio_handlers::endpoint::HttpClientEndpoint;
 use mcp_sansio_handlers::{Client, ClientError, Host};
 use scripted::{ManualClock, Network, Piece, WakeCounter, answer, fail, head, id, piece};

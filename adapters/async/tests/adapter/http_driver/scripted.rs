@@ -9,7 +9,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
-use mcp_sansio_async::{Exchange, Exchanger, Timer};
+use mcp_sansio_async::Timer;
+use mcp_sansio_async::http_client::{Exchange, Exchanger};
 
 /// One step of a response body.
 #[derive(Clone, Debug)]

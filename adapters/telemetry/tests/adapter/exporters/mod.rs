@@ -1,11 +1,9 @@
 //! Telemetry through real exporters: OTLP over a socket, Prometheus, and a subscriber of `tracing`.
 
-#[cfg(feature = "tracing")]
 mod access_log;
 mod collector;
 mod otlp;
 mod prometheus;
-#[cfg(feature = "tracing")]
 mod tracing_spans;
 
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};

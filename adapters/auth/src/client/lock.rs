@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::private_file::{self, ReadError, private};
+use crate::client::private_file::{self, ReadError, private};
 
 /// How long to wait for another process that writes. Two seconds: a write takes milliseconds, so a
 /// longer holder is stuck, and waiting blocks a thread.

@@ -1,3 +1,9 @@
+//! Sockets of a runtime, as hyper needs them.
+
+mod hyper_socket;
+#[cfg(unix)]
+mod unix_socket;
+
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -5,17 +11,31 @@ use std::net::{self, SocketAddr};
 #[cfg(unix)]
 use std::os::unix::net::UnixListener;
 
+use hyper::rt::{Read, Write};
 use mcp_sansio::Principal;
 
 use crate::{ByteStream, Runtime};
 
+pub use hyper_socket::{HyperSocket, ReadWrite};
+#[cfg(unix)]
+pub use unix_socket::{UnixSocket, UnixSocketError, UnixSocketFile};
+
+/// A runtime for hyper.
+pub trait HyperRuntime: Runtime {
+    /// Whether clients and listeners also speak HTTP/2, with the feature `http2`.
+    const HTTP2: bool;
+
+    /// Returns the runtime's timer for hyper.
+    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;
+}
+
 /// Sockets of a runtime that accept connections.
-pub trait Network: Runtime {
+pub trait Network: HyperRuntime {
     /// A listening socket.
     type Listener: fmt::Debug + Send + Sync + 'static;
 
-    /// A connection. For HTTP listeners it also has the traits of hyper.
-    type Socket: ByteStream + fmt::Debug + Send + Unpin + 'static;
+    /// A connection.
+    type Socket: ByteStream + Read + Write + fmt::Debug + Send + Unpin + 'static;
 
     /// Converts a listener of the standard library. It may be in either blocking mode.
     ///
@@ -36,16 +56,6 @@ pub trait Network: Runtime {
     fn accept(
         listener: &Self::Listener,
     ) -> impl Future<Output = io::Result<(Self::Socket, PeerAddress)>> + Send;
-}
-
-/// Sockets of a runtime for HTTP servers, as hyper needs them.
-#[cfg(feature = "http-listener")]
-pub trait HyperNetwork: Network<Socket: hyper::rt::Read + hyper::rt::Write> {
-    /// Whether listeners also speak HTTP/2, with the feature `http2-listener`.
-    const HTTP2: bool;
-
-    /// Returns the runtime's timer for hyper.
-    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;
 }
 
 /// A listening socket of the standard library.

@@ -7,8 +7,8 @@ use zeroize::Zeroizing;
 
 use super::{KeyError, Signer, generate_es256};
 use crate::Algorithm;
-use crate::lock::Lock;
-use crate::private_file::{
+use crate::client::lock::Lock;
+use crate::client::private_file::{
     ReadError, UntrustedPath, check_parent, create_parent, read, replace, sibling,
 };
 

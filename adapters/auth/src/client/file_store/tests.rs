@@ -2,8 +2,8 @@ use std::fs;
 use std::thread;
 
 use super::*;
-use crate::private_file::UntrustedPath;
-use crate::private_file::tests::Folder;
+use crate::client::private_file::UntrustedPath;
+use crate::client::private_file::tests::Folder;
 
 /// Returns a store in a folder that does not exist yet.
 fn store(folder: &Folder) -> FileStore {

@@ -8,7 +8,7 @@ use mcp_sansio_handlers::endpoint::HttpEndpoint;
 
 use crate::{Timer, panic_guard};
 
-use super::exchanger::Exchanger;
+use super::exchange::Exchanger;
 use super::exchanges::Exchanges;
 
 /// Body chunks processed per poll before yielding to other tasks. 256: with typical chunk sizes

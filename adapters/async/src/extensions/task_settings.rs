@@ -4,21 +4,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use mcp_sansio::Instant;
 use mcp_sansio_handlers::TaskSettings;
 
+use crate::clock;
+
 /// Returns the settings for [`Server::tasks`](mcp_sansio_handlers::Server::tasks): entropy and the
-/// time of day from the operating system. `now` is the current time on the clock of the runtime.
-/// Tasks do not follow later changes to the time of day.
+/// time of day from the operating system. Tasks do not follow later changes to the time of day.
 ///
 /// # Errors
 ///
 /// The operating system has no entropy.
-pub fn task_settings(now: Instant) -> io::Result<TaskSettings> {
+pub fn task_settings() -> io::Result<TaskSettings> {
     fill(&mut [0; 16])?;
     let entropy = || {
         let mut name = [0; 16];
         fill(&mut name).expect("the operating system provided entropy before");
         name
     };
-    Ok(TaskSettings::new(entropy, time_of_origin(now)))
+    Ok(TaskSettings::new(entropy, time_of_origin(clock::now())))
 }
 
 fn fill(bytes: &mut [u8]) -> io::Result<()> {

@@ -6,7 +6,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
 
-use super::exchanger::Exchange;
+use super::exchange::Exchange;
 use super::ready_queue::{ExchangeSignal, ReadyQueue};
 
 /// The running exchanges, indexed by the slot of their id.

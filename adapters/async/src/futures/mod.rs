@@ -1,3 +1,8 @@
+//! Streams over the traits of `futures`.
+
+#[cfg(feature = "futures")]
+mod message_stream;
+
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -5,6 +10,9 @@ use std::task::{Context, Poll};
 use futures_io::{AsyncRead, AsyncWrite};
 
 use crate::ByteStream;
+
+#[cfg(feature = "futures")]
+pub use message_stream::MessageStream;
 
 /// A [`ByteStream`] from a reader and a writer of `futures-io`.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::private_file::{ReadError, UntrustedPath};
+use crate::client::private_file::{ReadError, UntrustedPath};
 
 /// Credentials could not be read or saved. No error contains a credential.
 #[derive(Debug, thiserror::Error)]

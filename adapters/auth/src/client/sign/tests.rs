@@ -3,7 +3,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 
 use super::*;
-use crate::private_file::tests::Folder;
+use crate::client::private_file::tests::Folder;
 
 const P256: &str = include_str!("keys/p256.pem");
 const RSA: &str = include_str!("keys/rsa2048.pem");

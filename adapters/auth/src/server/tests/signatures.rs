@@ -108,14 +108,14 @@ fn a_member_that_is_there_twice_is_refused() {
     assert!(matches!(result, Err(JwtError::Malformed(_))), "{result:?}");
 }
 
-#[cfg(feature = "sign")]
+#[cfg(feature = "client")]
 #[test]
 fn a_token_of_a_signer_is_verified() {
     use crate::Signer;
 
     let issuer = Issuer::new();
     let encode = |it: &Value| URL_SAFE_NO_PAD.encode(text(it));
-    for (algorithm, pem) in crate::sign::tests::KEYS {
+    for (algorithm, pem) in crate::client::sign::tests::KEYS {
         let signer = match pem {
             Some(pem) => Signer::from_pkcs8_pem(pem.as_bytes(), algorithm).unwrap(),
             None => Signer::generate_es256().unwrap(),

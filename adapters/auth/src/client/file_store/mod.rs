@@ -12,9 +12,9 @@ use std::time::Duration;
 use mcp_sansio_handlers::{CredentialLock, CredentialStore};
 use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 
-use crate::lock::Lock;
-use crate::offload::{self, Spawner};
-use crate::private_file::{self, ReadError, sibling};
+use crate::client::lock::Lock;
+use crate::client::offload::{self, Spawner};
+use crate::client::private_file::{self, ReadError, sibling};
 use document::Document;
 
 pub use error::FileStoreError;

@@ -2,7 +2,7 @@ use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-use super::StopHandle;
+use crate::StopHandle;
 
 thread_local! {
     /// The handle of the task that this thread is polling.
