@@ -10,8 +10,8 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, CatalogError, Lists};
 use mcp_sansio::http::{
-    self, Admission, ExchangeId, HttpRejection, RequestHead, Response, ServerTransmit, StoreAction,
-    UnservableTool,
+    self, Admission, ExchangeId, HttpRejection, ReadRequest, RequestHead, RequestReader, Response,
+    ServerTransmit, StoreAction, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerMachine, ServerSession};
@@ -141,16 +141,10 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.machine.admit(head)
     }
 
-    /// Returns the response to a request whose body is too long.
+    /// Returns the reader of requests, which needs no lock: see [`RequestReader`].
     #[must_use]
-    pub fn body_too_long(&self) -> Response {
-        self.endpoint.machine.body_too_long()
-    }
-
-    /// Returns the response to a request whose body arrives too slowly.
-    #[must_use]
-    pub fn body_too_slow(&self) -> Response {
-        self.endpoint.machine.body_too_slow()
+    pub fn reader(&self) -> RequestReader {
+        self.endpoint.machine.reader()
     }
 
     /// Handles a complete request: see [`http::Server::handle_request`]. Returns the call of its
@@ -167,14 +161,30 @@ impl<K: Threading> HttpServer<K> {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
+        let request = self.reader().read(head, body);
+        self.handle_read_request(head, request, caller, now)
+    }
+
+    /// Handles a request that the [reader](Self::reader) has read outside of the lock, as
+    /// [`handle_request`](Self::handle_request) does.
+    pub fn handle_read_request<'f>(
+        &mut self,
+        head: &RequestHead<'_>,
+        request: ReadRequest<'f>,
+        caller: &Caller,
+        now: Instant,
+    ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
         // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: the adapter may have
         // skipped the check.
         #[cfg(feature = "protection")]
-        if let Some((exchange, event)) = self.handle_protected(head, body, caller, now) {
+        if let Some(protection) = self.endpoint.handlers.protection.clone() {
+            let (exchange, event) = self.handle_protected(&protection, head, request, caller, now);
             return (exchange, self.handle_admitted(exchange, event, now));
         }
-        let (exchange, event) = self.endpoint.machine.handle_request(head, body, caller, now);
+        let machine = &mut self.endpoint.machine;
+        let (exchange, event) =
+            machine.handle_read_request(head, request, caller, &|_| Ok(()), now);
         (exchange, self.handle_admitted(exchange, event, now))
     }
 

@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, Item};
-use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response, StoreError};
+use mcp_sansio::http::{ExchangeId, ParsedBody, ReadRequest, RequestHead, Response, StoreError};
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Caller, Instant};
@@ -184,14 +184,14 @@ impl<K: Threading> HttpServer<K> {
         if let Some(metadata) = protection.resource.respond(head) {
             return TokenRequirement::Respond(metadata);
         }
-        let observed = self.endpoint.machine.observe_refused_head(head);
+        let observed = self.reader().observe_refused_head(head);
         let refuse = |refused: Response| {
             if let Some(observed) = &observed {
                 observed.report(&refused);
             }
             TokenRequirement::Respond(refused)
         };
-        if let Err(refused) = self.endpoint.machine.locate(head) {
+        if let Err(refused) = self.reader().locate(head) {
             return refuse(refused);
         }
         // Counted before it is allowed, because checks run outside of the lock.
@@ -228,20 +228,20 @@ impl<K: Threading> HttpServer<K> {
     }
 
     /// Handles a complete request to a protected server, whose caller must be the grant of
-    /// [`authorize`](Self::authorize). Returns `None` on any other server.
+    /// [`authorize`](Self::authorize).
     pub(super) fn handle_protected<'f>(
         &mut self,
+        protection: &Protection<K>,
         head: &RequestHead<'_>,
-        body: &'f [u8],
+        request: ReadRequest<'f>,
         caller: &Caller,
         now: Instant,
-    ) -> Option<(ExchangeId, Option<Event<'f>>)> {
-        let protection = self.endpoint.handlers.protection.as_ref()?;
+    ) -> (ExchangeId, Option<Event<'f>>) {
         let resource = Arc::clone(&protection.resource);
         let Some(grant) = caller.credentials().filter(|it: &&Grant| it.is_for(&resource)) else {
             let refuse = &|_: Option<&ParsedBody<'_>>| Err(resource.no_token());
             let machine = &mut self.endpoint.machine;
-            return Some(machine.handle_request_if(head, body, &Caller::ANONYMOUS, refuse, now));
+            return machine.handle_read_request(head, request, &Caller::ANONYMOUS, refuse, now);
         };
         let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
         let deadline = grant.expires_at().map(|end| now + left(end));
@@ -249,9 +249,9 @@ impl<K: Threading> HttpServer<K> {
         let machine = &mut self.endpoint.machine;
         let session = catalog.sessions().next().and_then(|_| machine.session_key(head, caller));
         let items = Items { catalog: &catalog, caller: &caller.clone().with_session(session) };
-        let (exchange, event) = machine.handle_request_if(
+        let (exchange, event) = machine.handle_read_request(
             head,
-            body,
+            request,
             caller,
             &|body| grant.check_with(body, Some(&items)),
             now,
@@ -261,7 +261,7 @@ impl<K: Threading> HttpServer<K> {
         if let Some(deadline) = deadline {
             self.endpoint.machine.set_expiry(exchange, deadline);
         }
-        Some((exchange, event))
+        (exchange, event)
     }
 }
 

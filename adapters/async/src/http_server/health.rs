@@ -38,11 +38,11 @@ impl Health {
             return None;
         }
         // A page of another site could read the answer.
-        let state = shared.lock();
-        let machine = state.server.machine();
-        if let Err(refused) = machine.check_host(head) {
+        if let Err(refused) = shared.reader.check_host(head) {
             return Some(response::whole(refused));
         }
+        let state = shared.lock();
+        let machine = state.server.machine();
         let is_closing = machine.is_closing() || self.unready.load(Ordering::Relaxed);
         let (status, ready) = match (is_closing, !machine.has_reached_store()) {
             (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),

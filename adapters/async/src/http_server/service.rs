@@ -317,7 +317,7 @@ async fn respond<B: Body>(
         Ok(caller) => caller,
         Err(response) => return response::whole(response),
     };
-    let admission = match shared.lock().server.admit(&head) {
+    let admission = match shared.reader.admit(&head) {
         Ok(admission) => admission,
         Err(refused) => return response::whole(refused),
     };
@@ -333,9 +333,9 @@ async fn respond<B: Body>(
         Some(Err(BodyError::TooMany(exhausted))) => {
             SharedResource::BodyBytes.refusal(exhausted).to_response(None)
         }
-        Some(Err(BodyError::TooLong)) => shared.lock().server.body_too_long(),
+        Some(Err(BodyError::TooLong)) => shared.reader.body_too_long(),
         Some(Err(BodyError::Incomplete)) => return response::bare(http::StatusCode::BAD_REQUEST),
-        None => shared.lock().server.body_too_slow(),
+        None => shared.reader.body_too_slow(),
     };
     response::whole(refused)
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::{ExchangeId, SharedLimit, SharedResource};
+use mcp_sansio::http::{ExchangeId, RequestReader, SharedLimit, SharedResource};
 use mcp_sansio_handlers::endpoint::{HandlerCall, HttpServer};
 use mcp_sansio_sync::TaskCount;
 
@@ -20,6 +20,8 @@ use crate::panic_guard;
 #[derive(Debug)]
 pub(super) struct SharedServer {
     state: Mutex<ServerState>,
+    /// Reads requests without the lock.
+    pub(super) reader: RequestReader,
     /// The runtime of the handlers.
     pub(super) runtime: Arc<dyn AnyRuntime>,
     /// Handlers that run in tasks of their own.
@@ -99,6 +101,7 @@ impl Deferred {
 impl SharedServer {
     pub(super) fn new(mut server: HttpServer, runtime: Arc<dyn AnyRuntime>) -> Self {
         server.catch_panics(panic_guard());
+        let reader = server.reader();
         let limits = server.machine().options().limits_ref();
         let (total, per_caller) = (limits.bodies_bytes_max, limits.bodies_bytes_per_caller_max);
         let bodies = SharedLimit::new(SharedResource::BodyBytes, total, per_caller);
@@ -113,6 +116,7 @@ impl SharedServer {
         });
         Self {
             state,
+            reader,
             runtime,
             handler_tasks: TaskCount::default(),
             bodies: Budget::new(bodies),

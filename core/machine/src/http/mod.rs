@@ -39,12 +39,11 @@ pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use remote_address::RemoteAddress;
 #[cfg(feature = "server")]
-pub use server::RefusedHead;
-#[cfg(feature = "server")]
 pub use server::{
     ActionId, Admission, AnnouncedChange, CallerHandle, EventPosition, EventStore, Exhausted,
     HttpServerOptions, Lease, MailboxShare, NodeId, NotStored, ParsedBody, ProofId, ReadId,
-    ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, SessionRecord, SharedLimit,
-    SharedOptions, SharedResource, StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand,
-    TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent, UnservableTool, WhenUnavailable,
+    ReadRequest, RefusedHead, RequestReader, ResponseMode, Server, ServerLimits, ServerTimeouts,
+    ServerTransmit, SessionRecord, SharedLimit, SharedOptions, SharedResource, StoreAction,
+    StoreError, StoreReply, StoredEvent, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
+    TaskStoreEvent, UnservableTool, WhenUnavailable,
 };

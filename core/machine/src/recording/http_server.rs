@@ -15,9 +15,9 @@ use crate::http::origin::HostTexts;
 use crate::http::server::header_params_by_tool;
 use crate::http::{
     ActionId, AllowedHosts, AnnouncedChange, CallerHandle, EventPosition, EventStore, ExchangeId,
-    HttpRejection, HttpServerOptions, NotStored, ParsedBody, ProofId, ReadId, RemoteAddress,
-    RequestHead, ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, StoreAction,
-    StoreError, StoreReply, StoredEvent, TaskCommand, TaskStoreEvent, UnservableTool,
+    HttpRejection, HttpServerOptions, NotStored, ParsedBody, ProofId, ReadId, ReadRequest,
+    RemoteAddress, RequestHead, ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit,
+    StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand, TaskStoreEvent, UnservableTool,
 };
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
 use crate::{Caller, Instant, Principal, SessionKey};
@@ -139,27 +139,30 @@ impl Recorded<Server> {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        self.handle_request_if(head, body, caller, &|_| Ok(()), now)
+        let request = self.machine.reader().read(head, body);
+        self.handle_read_request(head, request, caller, &|_| Ok(()), now)
     }
 
-    /// See [`Server::handle_request_if`].
-    pub fn handle_request_if<'f>(
+    /// See [`Server::handle_read_request`].
+    pub fn handle_read_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: &'f [u8],
+        request: ReadRequest<'f>,
         caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         let Some(notes) = &mut self.notes else {
-            return self.machine.handle_request_if(head, body, caller, permit, now);
+            return self.machine.handle_read_request(head, request, caller, permit, now);
         };
+        let body = request.text();
         let refusal = RefCell::new(None);
         let asked = |body: Option<&ParsedBody<'_>>| {
             permit(body).inspect_err(|refused| *refusal.borrow_mut() = Some(refused.clone()))
         };
         let scopes = self.machine.catalog().scopes_of(caller);
-        let (exchange, event) = self.machine.handle_request_if(head, body, caller, &asked, now);
+        let (exchange, event) =
+            self.machine.handle_read_request(head, request, caller, &asked, now);
         let drawn = self.machine.take_drawn_session();
         let refusal = refusal.borrow();
         let stand_ins = notes.stand_ins;
@@ -495,7 +498,8 @@ impl Recorded<Server> {
             None => Ok(()),
         };
         let (body, now) = (body.bytes()?, Instant::from_nanos(*at));
-        let _ = self.handle_request_if(&head, &body, &caller, &permit, now);
+        let request = self.reader().read(&head, &body);
+        let _ = self.handle_read_request(&head, request, &caller, &permit, now);
         Ok(())
     }
 }

@@ -138,14 +138,14 @@ fn the_length_of_a_body_is_limited() {
             head.field(name, value.as_bytes());
         }
         let refused = server.server.admit(&head).expect_err("refused by the head alone");
-        assert_eq!(refused, server.server.body_too_long());
+        assert_eq!(refused, server.server.reader().body_too_long());
         let reply = server.request("POST", "/mcp", &fields, "");
         assert_eq!(server.reply(reply).status(), 413, "{length}");
     }
     let fields = join(&POST, &[("Content-Length", "100")]);
     let reply = server.request("POST", "/mcp", &fields, &long[..100]);
     assert_eq!(server.reply(reply).status(), 400, "within the limit");
-    assert_eq!(server.server.body_too_slow().head.status.0, 408);
+    assert_eq!(server.server.reader().body_too_slow().head.status.0, 408);
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn check_admission(
     let mut head = RequestHead::new(method, target);
     fields.iter().for_each(|(name, value)| head.field(name, value));
     let admitted = server.admit(&head);
-    if let Err(refused) = server.locate(&head) {
+    if let Err(refused) = server.reader().locate(&head) {
         assert_eq!(admitted.as_ref(), Err(&refused), "a path is treated inconsistently");
     }
 

@@ -18,7 +18,8 @@ impl Server {
 
     /// Gives the catalog to all connections, and notifies their clients.
     fn spread_catalog(&mut self, announcement: &Announcement, now: Instant) {
-        (self.header_params, _) = header_params_by_tool(&self.server_config.catalog);
+        let (header_params, _) = header_params_by_tool(&self.server_config.catalog);
+        self.reader.set_header_params(header_params);
         if self.shared.is_some() {
             self.share_command(&ServerCommand::Announce(announcement.to_everyone));
         }

@@ -1,20 +1,18 @@
 //! The server side of HTTP.
 
-mod admission;
 mod answers;
-mod body;
 mod callers;
 mod catalog_change;
 mod consistency;
 mod displacement;
 mod exchange;
 mod expiry;
-mod headers;
 mod log;
 mod operations;
 mod options;
 mod placing;
 mod posts;
+mod reader;
 mod replay;
 mod requests;
 mod retention;
@@ -38,22 +36,22 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Deadlines, Index, Key, Slab};
+use mcp_sansio_sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::http::header_params::HeaderParams;
 use crate::peer::queue::Tag;
-use crate::peer::server::{Declared, ServerConfig};
+use crate::peer::server::ServerConfig;
 use crate::peer::{self, CloseReason, Event, Subject};
 use crate::{Instant, PanicGuard, Revisions, SessionKey};
 
-use super::ExchangeId;
+use super::{ExchangeId, RequestHead, Response};
 
-pub use admission::Admission;
-pub use body::ParsedBody;
 pub use callers::CallerHandle;
 pub use exchange::ServerTransmit;
 pub use operations::RefusedHead;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
+pub use reader::{Admission, ParsedBody, ReadRequest, RequestReader};
 pub use shared::{
     ActionId, AnnouncedChange, Lease, MailboxShare, NodeId, ProofId, SessionRecord, SharedOptions,
     StoreError, StoreReply, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
@@ -124,13 +122,10 @@ use streams::Streams;
 /// ```
 #[derive(Debug)]
 pub struct Server {
-    options: HttpServerOptions,
+    options: Arc<HttpServerOptions>,
+    reader: RequestReader,
     server_config: ServerConfig,
     revisions: Revisions,
-    /// The last declaration of a modern client.
-    declared: Option<Declared>,
-    /// The tool parameters that requests repeat in their header fields.
-    header_params: BTreeMap<String, HeaderParams>,
     seed: u64,
     session_ids: SessionIds,
     connections: Slab<Connection>,
@@ -222,12 +217,12 @@ impl Server {
         let mut session_ids = SessionIds::new(secret);
         let shared =
             options.shared.as_deref().map(|it| Box::new(Shared::new(it, &mut session_ids)));
+        let options = Arc::new(options);
         Ok(Self {
+            reader: RequestReader::new(&options, &server_config, header_params),
             options,
             server_config,
             revisions,
-            declared: None,
-            header_params,
             seed,
             session_ids,
             connections: Slab::new(),
@@ -260,9 +255,24 @@ impl Server {
         self.server_config.guard = guard;
     }
 
+    /// Returns the reader of the server's requests.
+    #[must_use]
+    pub fn reader(&self) -> RequestReader {
+        self.reader.clone()
+    }
+
+    /// Checks the head of a request: see [`RequestReader::admit`].
+    ///
+    /// # Errors
+    ///
+    /// The request is refused: send this response, and do not read the body.
+    pub fn admit(&self, head: &RequestHead<'_>) -> Result<Admission, Response> {
+        self.reader.admit(head)
+    }
+
     /// Returns the HTTP options of the server.
     #[must_use]
-    pub const fn options(&self) -> &HttpServerOptions {
+    pub fn options(&self) -> &HttpServerOptions {
         &self.options
     }
 
@@ -293,6 +303,7 @@ impl Server {
 
     fn end(&mut self, now: Instant) {
         self.closing = true;
+        self.reader.set_closing();
         let keys: Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
         for key in keys {
             let busy = self.connections.get(key).is_some_and(|connection| {

@@ -16,11 +16,11 @@ use crate::peer::{
 use crate::protocol::{Revision, Side};
 
 use super::Server;
-use super::body::ParsedBody;
+use super::reader::{ParsedBody, RequestReader};
 
 impl Server {
     fn observer(&self) -> Option<Arc<dyn OperationObserver>> {
-        self.server_config.observer()
+        self.reader.observer().cloned()
     }
 
     /// Notes the description of a request.
@@ -31,23 +31,10 @@ impl Server {
         self.arriving = transport_of(head);
     }
 
-    /// Returns what the observer is told if a request is refused by its head alone. `None` if there is
-    /// no observer, or the request contains no message: only those that are posted do.
-    #[must_use]
-    pub fn observe_refused_head(&self, head: &RequestHead<'_>) -> Option<RefusedHead> {
-        let observer = self.observer()?;
-        (head.method == "POST").then(|| RefusedHead {
-            observer,
-            transport: transport_of(head),
-            method: text_of(head.mcp_method).unwrap_or_default(),
-            revision: super::admission::named_revision(head),
-        })
-    }
-
     /// Reports the messages of a request that was refused as a whole.
     pub(super) fn observe_refusal(&self, body: &[u8], caller: &Caller, refused: &Response) {
         let Some(observer) = self.observer() else { return };
-        let limits = self.server_config.parse_limits();
+        let limits = self.reader.limits();
         let Ok(parsed) = ParsedBody::parse(body, limits) else { return };
         let text = core::str::from_utf8(&refused.body).unwrap_or_default();
         let error = RawJson::trusted(text).get("error").and_then(|error| {
@@ -117,8 +104,23 @@ impl Server {
     }
 }
 
+impl RequestReader {
+    /// Returns what the observer is told if a request is refused by its head alone. `None` if there is
+    /// no observer, or the request contains no message: only those that are posted do.
+    #[must_use]
+    pub fn observe_refused_head(&self, head: &RequestHead<'_>) -> Option<RefusedHead> {
+        let observer = Arc::clone(self.observer()?);
+        (head.method == "POST").then(|| RefusedHead {
+            observer,
+            transport: transport_of(head),
+            method: text_of(head.mcp_method).unwrap_or_default(),
+            revision: super::reader::named_revision(head),
+        })
+    }
+}
+
 /// A request that may be refused by its head, for the observer: see
-/// [`Server::observe_refused_head`].
+/// [`RequestReader::observe_refused_head`].
 #[derive(Clone, Debug)]
 pub struct RefusedHead {
     observer: Arc<dyn OperationObserver>,

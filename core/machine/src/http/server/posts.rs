@@ -1,29 +1,23 @@
 //! Handles posted messages.
 
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
+use mcp_sansio_sync::Arc;
 
-use crate::http::{Content, ExchangeId, RequestHead, Response, ResponseHead, SessionId, Status};
-use crate::jsonrpc::{
-    ErrorObject, Frame, Malformed, Message, RawJson, RequestId, RequestMessage, write_error,
-};
-use crate::peer::members::check_repeats;
-use crate::peer::metadata::Metadata;
-use crate::peer::metadata::Read;
-use crate::peer::outbox::{Channel, Verdict};
+use crate::http::{ExchangeId, RequestHead, Response, ResponseHead, SessionId, Status};
+use crate::jsonrpc::{Frame, Malformed, Message, RequestId, RequestMessage};
+use crate::peer::outbox::Channel;
+use crate::peer::server::Declared;
 use crate::peer::{Event, Violation};
-use crate::protocol::{Era, Method};
+use crate::protocol::Method;
 use crate::{Instant, Revisions};
 
-use super::admission::{named_revision, refusal};
-use super::answers::status_of;
-use super::body::Body;
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::options::ResponseMode;
+use super::reader::{Body, Post, Posted, closing, named_revision, refusal, refuse_malformed};
 use super::session::{STANDALONE, Transport};
 use super::sessions::no_session;
 use super::stream::Stream;
@@ -41,105 +35,51 @@ impl Server {
     pub(super) fn post<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: Body<'_, 'f>,
+        post: Post<'_, 'f>,
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
+        let Post { body, posted, declared } = post;
         self.check_not_closing(&body.frame)?;
-        match (body.frame.as_ref(), body.read.as_deref()) {
-            (Ok(Frame::Single(Message::Request(request))), Some(read)) => {
-                if self.is_modern(head, names_revision(read)) {
-                    self.check_modern(head, request, read)?;
-                    return Ok(self.modern(body, sender, now));
-                }
-                // The message has no sign of its era, and both eras would refuse it.
-                if let Err(what) = read
-                    && head.session_id.is_none()
-                    && Method::parse(&request.method) != Some(Method::Initialize)
-                {
-                    return Err(refuse_request(&request.id, &ErrorObject::invalid_params(*what)));
-                }
+        match posted {
+            Posted::Request(checked) => {
+                checked?;
+                return Ok(self.modern(body, declared, sender, now));
             }
-            // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-009] [HCLI-006]
-            (Ok(Frame::Single(Message::Notification(notification))), _) => {
-                let params = notification.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-                if self.is_modern(head, names_revision(&Metadata::read(params))) {
-                    let repeats = check_repeats(params);
-                    self.observe_notification(notification, repeats, sender.identity);
-                    return match repeats {
-                        Ok(()) => Ok((self.respond_whole(accepted()), None)),
-                        Err(what) => Ok(self.refuse_notification(&notification.method, what)),
-                    };
-                }
+            Posted::Notification(repeats) => {
+                let Ok(Frame::Single(Message::Notification(notification))) = &body.frame else {
+                    return Ok((self.respond_whole(accepted()), None));
+                };
+                self.observe_notification(notification, repeats, sender.identity);
+                return match repeats {
+                    Ok(()) => Ok((self.respond_whole(accepted()), None)),
+                    Err(what) => Ok(self.refuse_notification(&notification.method, what)),
+                };
             }
-            // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-010]
-            (Ok(Frame::Single(Message::Response(_))), _) if self.is_modern(head, false) => {
-                let message = "at this revision clients do not send responses";
-                return Err(refusal(Status::BAD_REQUEST, None, message));
+            Posted::Refused(refused) => return Err(refused),
+            Posted::Malformed(refused) => {
+                let event = body
+                    .frame
+                    .err()
+                    .map(|malformed| Event::Violation(Violation::Malformed(malformed.reason)));
+                return Ok((self.respond_whole(refused), event));
             }
-            // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
-            (Ok(Frame::Batch(_)), _) if self.is_modern(head, false) => {
-                let message = "at this revision a body must be a single message";
-                return Err(refusal(Status::BAD_REQUEST, None, message));
-            }
-            (Err(malformed), _) if head.session_id.is_none() || self.is_modern(head, false) => {
-                let event = Event::Violation(Violation::Malformed(malformed.reason));
-                return Ok((self.respond_whole(refuse_malformed(malformed)), Some(event)));
-            }
-            _ => {}
+            Posted::InSession => {}
         }
         self.legacy(head, body, sender, now)
     }
 
-    /// Returns whether a message belongs to the modern era.
-    // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-    // [VER-016], MCP 2026-07-28 basic/transports/streamable-http#earlier-streamable-http-revisions
-    // [HSRV-025] [HSRV-026], MCP 2026-07-28 changelog#major-changes [SESS-016]: regardless of its
-    // session and event headers.
-    pub(super) fn is_modern(&self, head: &RequestHead<'_>, named_in_body: bool) -> bool {
-        if self.revisions.intersection(Revisions::MODERN).is_empty() {
-            return false;
-        }
-        if self.revisions.intersection(Revisions::LEGACY).is_empty() {
-            return true;
-        }
-        named_in_body || named_revision(head).is_some_and(|named| named.era() == Era::Modern)
+    /// Refuses new requests once the server is closing. Messages for pending requests are still
+    /// accepted.
+    pub(super) fn check_not_closing(
+        &self,
+        frame: &Result<Frame<'_>, Malformed>,
+    ) -> Result<(), Response> {
+        let new = matches!(frame, Ok(Frame::Single(Message::Request(_)) | Frame::Batch(_)));
+        if self.closing && new { Err(closing(named_request(frame))) } else { Ok(()) }
     }
 
     // ------------------------------------------------------------------ modern
-
-    /// Checks a modern request before its revision and method.
-    // MCP 2026-07-28 basic/index#_meta [META-009],
-    // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HSRV-023]
-    fn check_modern(
-        &self,
-        head: &RequestHead<'_>,
-        request: &RequestMessage<'_>,
-        read: &Read<'_>,
-    ) -> Result<(), Response> {
-        let refuse = |error: &ErrorObject<'_>| refuse_request(&request.id, error);
-        let metadata = read.as_ref().map_err(|what| refuse(&ErrorObject::invalid_params(*what)))?;
-        let lacking = if metadata.prefix_matched {
-            metadata.modern_fault
-        } else if metadata.protocol_version.is_none() {
-            Some("`_meta` lacks `io.modelcontextprotocol/protocolVersion`")
-        } else if metadata.client_capabilities.is_none() {
-            Some("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`")
-        } else {
-            metadata.modern_fault
-        };
-        if let Some(what) = lacking {
-            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-            // [VER-017]: a legacy client is told the supported revisions.
-            return Err(if Method::parse(&request.method) == Some(Method::Initialize) {
-                refuse(&self.no_session_here(what))
-            } else {
-                refuse(&ErrorObject::invalid_params(what))
-            });
-        }
-        let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-        self.check_headers(head, &request.method, params, metadata).map_err(|error| refuse(&error))
-    }
 
     /// Refuses a modern notification.
     fn refuse_notification<'f>(&mut self, method: &str, what: &'static str) -> Handled<'f> {
@@ -151,22 +91,15 @@ impl Server {
         (self.respond_whole(response), Some(Event::Violation(violation)))
     }
 
-    /// Returns the error for an `initialize` without metadata if sessions are not supported.
-    fn no_session_here(&self, what: &str) -> ErrorObject<'static> {
-        let mut supported = String::new();
-        for revision in self.revisions.iter().rev() {
-            let comma = if supported.is_empty() { "" } else { "," };
-            supported.push_str(&format!("{comma}\"{revision}\""));
-        }
-        let message =
-            format!("`initialize` is not supported, this server speaks [{supported}]; {what}");
-        let data = format!(r#"{{"supported":[{supported}]}}"#);
-        ErrorObject::invalid_params(message).with_data(RawJson::trusted_shared(data.into()))
-    }
-
     /// Handles a modern request, which is a connection of its own. Its stream has no event ids.
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008] [HSRV-020]
-    fn modern<'f>(&mut self, body: Body<'_, 'f>, sender: Sender<'_>, now: Instant) -> Handled<'f> {
+    fn modern<'f>(
+        &mut self,
+        body: Body<'_, 'f>,
+        declared: Option<Arc<Declared>>,
+        sender: Sender<'_>,
+        now: Instant,
+    ) -> Handled<'f> {
         let connection = Connection {
             machine: self.fresh_machine(),
             caller: sender.caller,
@@ -184,10 +117,14 @@ impl Server {
             machine.set_caller(sender.identity);
             machine.change_transport(|transport| transport.clone_from(&self.arriving));
             // The body was parsed with this declaration.
-            machine.swap_declared(&mut self.declared);
+            machine.set_declared(declared.clone());
             event =
                 machine.handle_on_channel(body.frame, body.read, Channel(ONLY), now).ok().flatten();
-            machine.swap_declared(&mut self.declared);
+            let last = machine.take_declared();
+            let address = |it: &Option<Arc<Declared>>| it.as_ref().map(Arc::as_ptr);
+            if address(&last) != address(&declared) {
+                self.reader.set_declared(last);
+            }
         }
         self.pump(connection, now);
         self.arm_waiting(exchange, now);
@@ -399,12 +336,6 @@ impl Server {
     }
 }
 
-/// Returns whether the body contains its revision.
-pub(super) fn names_revision(read: &Read<'_>) -> bool {
-    read.as_ref()
-        .is_ok_and(|metadata| metadata.prefix_matched || metadata.protocol_version.is_some())
-}
-
 /// Returns the request in a body, if it is a single request.
 pub(super) fn request_in<'m, 'f>(
     frame: &'m Result<Frame<'f>, Malformed>,
@@ -426,29 +357,4 @@ pub(super) fn named_request<'m>(frame: &'m Result<Frame<'_>, Malformed>) -> Opti
 /// Returns the response to a message that is not answered.
 pub(super) fn accepted() -> Response {
     Response { head: ResponseHead::new(Status::ACCEPTED, None), body: Vec::new() }
-}
-
-/// Returns the response to a malformed message.
-// MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-010] [HSRV-011]
-fn refuse_malformed(malformed: &Malformed) -> Response {
-    let mut body = String::new();
-    match malformed.answer() {
-        Some(error) => write_error(&mut body, malformed.id.as_ref(), &error),
-        None => {
-            let error = ErrorObject::new(malformed.code(), format!("{malformed}"));
-            write_error(&mut body, None, &error);
-        }
-    }
-    Response {
-        head: ResponseHead::new(Status::BAD_REQUEST, Some(Content::Json)),
-        body: body.into_bytes(),
-    }
-}
-
-/// Returns a response that refuses a modern request.
-fn refuse_request(id: &RequestId, error: &ErrorObject<'_>) -> Response {
-    let mut body = String::new();
-    write_error(&mut body, Some(id), error);
-    let status = status_of(Verdict::Refused(error.code), Era::Modern);
-    Response { head: ResponseHead::new(status, Some(Content::Json)), body: body.into_bytes() }
 }

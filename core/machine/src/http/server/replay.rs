@@ -7,9 +7,9 @@ use mcp_sansio_collections::Key;
 use crate::Instant;
 use crate::http::{Response, Status};
 
-use super::admission::{busy, refusal};
 use super::exchange::State;
 use super::log::Log;
+use super::reader::{busy, refusal};
 use super::sessions::GONE;
 use super::shared::Follow;
 use super::store::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};

@@ -8,15 +8,13 @@ use crate::http::{ExchangeId, HttpRejection, RequestHead, Response};
 use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::peer::Event;
 use crate::peer::RequestHandle;
-use crate::peer::server::Declared;
 use crate::{Caller, Instant};
 
-use super::admission::Route;
-use super::body::{Body, ParsedBody};
 use super::callers::CallerHandle;
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
+use super::reader::{Body, ParsedBody, Post, ReadRequest, Route, closing};
 use super::{Exhausted, Server, SharedResource};
 
 impl Server {
@@ -32,29 +30,51 @@ impl Server {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        self.handle_request_if(head, body, caller, &|_| Ok(()), now)
+        let request = self.reader.read(head, body);
+        self.handle_read_request(head, request, caller, &|_| Ok(()), now)
     }
 
-    /// Handles a complete request if `permit` allows it. `permit` is called before the request has
-    /// any effect, with the parsed body, or with `None` if there is no body or it contains no
-    /// message. Its refusal is sent as the complete response.
-    pub fn handle_request_if<'f>(
+    /// Handles a request that its [reader](Self::reader) has read, if `permit` allows it. `permit` is
+    /// called before the request has any effect, with the parsed body, or with `None` if there is no
+    /// body or it contains no message. Its refusal is sent as the complete response.
+    pub fn handle_read_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: &'f [u8],
+        request: ReadRequest<'f>,
         caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         self.observe_head(head);
-        let handled = match &self.shared {
-            None => self.handle_route(head, body, caller, permit, now),
-            Some(_) => self.handle_shared(head, body, caller, permit, now),
+        let text = request.text;
+        let handled = match self.check_room(head, &request) {
+            Err(refused) => Err(refused),
+            Ok(()) if self.shared.is_some() => {
+                self.handle_shared(head, request, caller, permit, now)
+            }
+            Ok(()) => self.handle_routed(head, request, caller, permit, now),
         };
         handled.unwrap_or_else(|refused| {
-            self.observe_refusal(body, caller, &refused);
+            self.observe_refusal(text, caller, &refused);
             (self.respond_whole(refused), None)
         })
+    }
+
+    /// Checks again what may have changed since the request was read.
+    fn check_room(
+        &self,
+        head: &RequestHead<'_>,
+        request: &ReadRequest<'_>,
+    ) -> Result<(), Response> {
+        let Ok(route) = request.route else { return Ok(()) };
+        if self.exchanges.len() >= self.options.limits.exchanges_max {
+            return Err(SharedResource::Exchanges.refusal(Exhausted::Total).to_response(None));
+        }
+        let new_stream = matches!(route, Route::Get | Route::EventStream);
+        if self.closing && new_stream && head.last_event_id.is_none() {
+            return Err(closing(None));
+        }
+        Ok(())
     }
 
     /// Sets the id of the next session.
@@ -69,35 +89,18 @@ impl Server {
         self.session_ids.take_drawn()
     }
 
-    pub(super) fn handle_route<'f>(
-        &mut self,
-        head: &RequestHead<'_>,
-        body: &'f [u8],
-        caller: &Caller,
-        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
-        now: Instant,
-    ) -> Result<Handled<'f>, Response> {
-        let route = self.route(head)?;
-        self.handle_routed(route, head, body, caller, permit, now)
-    }
-
-    /// Handles a request whose head was checked.
+    /// Handles a request for which there is room.
     pub(super) fn handle_routed<'f>(
         &mut self,
-        route: Route,
         head: &RequestHead<'_>,
-        text: &'f [u8],
+        request: ReadRequest<'f>,
         caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        if text.len() > self.options.limits.body_bytes_max {
-            return Err(self.body_too_long());
-        }
-        if matches!(route, Route::Post | Route::Message) {
-            let prefix = self.declared.as_ref().map(Declared::cached_prefix).unwrap_or_default();
-            let limits = self.server_config.parse_limits();
-            let mut parsed = ParsedBody::parse_after(text, limits, prefix);
+        let ReadRequest { text, route, body: parsed, declared, posted } = request;
+        let route = route?;
+        if let Some(mut parsed) = parsed {
             let permitted = permit(parsed.as_ref().ok());
             let body = match parsed {
                 Ok(ParsedBody { frame, ref mut read }) => {
@@ -113,10 +116,11 @@ impl Server {
             let identity = caller;
             let caller = self.enter(head, identity, asks, request)?;
             let sender = Sender { identity, caller };
+            let post = Post { body, posted, declared };
             let handled = match route {
-                Route::Message => self.message(head, body, sender, now),
-                _ if self.shared.is_some() => self.post_shared(head, text, body, sender, now),
-                _ => self.post(head, body, sender, now),
+                Route::Message => self.message(head, post.body, sender, now),
+                _ if self.shared.is_some() => self.post_shared(head, text, post, sender, now),
+                _ => self.post(head, post, sender, now),
             };
             self.callers.close_exchange(caller);
             return handled;
@@ -166,13 +170,14 @@ impl Server {
 
     /// Adds an exchange, or continues one that has waited for the store.
     pub(super) fn insert_exchange(&mut self, exchange: Exchange) -> Key {
-        match &mut self.shared {
-            Some(shared) => match shared.take_waiting_exchange() {
-                Some(key) => self.replace_exchange(key, exchange),
-                None => self.exchanges.insert(exchange),
-            },
-            None => self.exchanges.insert(exchange),
+        if let Some(shared) = &mut self.shared
+            && let Some(key) = shared.take_waiting_exchange()
+        {
+            return self.replace_exchange(key, exchange);
         }
+        let key = self.exchanges.insert(exchange);
+        self.reader.set_exchanges(self.exchanges.len());
+        key
     }
 
     /// Removes an exchange that has ended.
@@ -181,6 +186,7 @@ impl Server {
     #[allow(clippy::inline_always, reason = "measured: a copy of an exchange less")]
     pub(super) fn remove_exchange(&mut self, key: Key) -> Option<Exchange> {
         let exchange = self.exchanges.remove(key)?;
+        self.reader.set_exchanges(self.exchanges.len());
         self.callers.close_exchange(exchange.caller);
         Some(exchange)
     }

@@ -13,12 +13,11 @@ use crate::peer;
 use crate::peer::queue::Tag;
 use crate::{Caller, Instant, Principal, SessionKey};
 
-use super::admission::refusal;
-use super::body::Body;
 use super::callers::{NO_SLOT, Sender};
 use super::exchange::{Exchange, State};
 use super::log::{EventId, Resume};
 use super::posts::named_request;
+use super::reader::{Body, refusal};
 use super::session::{STANDALONE, Session, Transport};
 use super::shared::{FIRST_REPLICA, first_of};
 use super::stream::Stream;

@@ -37,10 +37,15 @@ impl Server {
         flow
     }
 
-    /// Swaps the cached declaration of the last modern client. If each modern request has its own
-    /// machine, the owner of the machines keeps the cache for them.
-    pub(crate) const fn swap_declared(&mut self, declared: &mut Option<Declared>) {
-        core::mem::swap(&mut self.last_declared, declared);
+    /// Sets the declaration of a modern client that the next request was parsed with. If each modern
+    /// request has its own machine, the owner of the machines keeps it for them.
+    pub(crate) fn set_declared(&mut self, declared: Option<Arc<Declared>>) {
+        self.last_declared = declared;
+    }
+
+    /// Returns the declaration of the last modern client.
+    pub(crate) fn take_declared(&mut self) -> Option<Arc<Declared>> {
+        self.last_declared.take()
     }
 
     /// Handles a closed channel, which in the modern era cancels its request.

@@ -2,6 +2,8 @@
 
 use alloc::string::String;
 
+use mcp_sansio_sync::Arc;
+
 use crate::Revision;
 use crate::jsonrpc::{JsonError, PREFIX_IS_CACHED};
 use crate::jsonrpc::{Members, RawJson};
@@ -68,11 +70,9 @@ impl Server {
         let CachedPrefix { text, seen } = prefix.unwrap_or_else(alone);
         if text.len() <= DECLARED_LENGTH_MAX {
             let start = text.len() - declared.len();
-            // The clients of a server share one buffer.
-            let mut kept = self.last_declared.take().map(|last| last.text).unwrap_or_default();
-            kept.clear();
-            kept.push_str(text);
-            self.last_declared = Some(Declared { text: kept, start, seen, revision, capabilities });
+            let text = text.into();
+            let declared = Declared { text, start, seen, revision, capabilities };
+            self.last_declared = Some(Arc::new(declared));
         }
         Ok(capabilities)
     }

@@ -109,7 +109,7 @@ pub struct Server {
     modern: Capabilities,
     revisions: Revisions,
     /// The last declaration of a modern client.
-    last_declared: Option<Declared>,
+    last_declared: Option<Arc<Declared>>,
     session: Option<ServerSession>,
     rounds: Slab<Round>,
     /// Created with the first batch.
@@ -230,7 +230,7 @@ impl Server {
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
         let channel = Channel::UNSOLICITED;
-        let prefix = self.last_declared.as_ref().map(Declared::cached_prefix).unwrap_or_default();
+        let prefix = self.last_declared.as_deref().map(Declared::cached_prefix).unwrap_or_default();
         let (limits, mut read) = (self.connection.parse_limits(), None);
         let flow = match metadata::parse(frame, limits, prefix, &mut read) {
             Ok(Frame::Single(message)) => {

@@ -122,7 +122,7 @@ impl Server {
         let read = match read {
             Some(read) => read,
             None => {
-                let prefix = self.last_declared.as_ref().map(Declared::cached_prefix);
+                let prefix = self.last_declared.as_deref().map(Declared::cached_prefix);
                 read_here = Metadata::read_after(&params, prefix.unwrap_or_default());
                 &mut read_here
             }

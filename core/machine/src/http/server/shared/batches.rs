@@ -14,9 +14,9 @@ use crate::http::{RequestHead, Response, SessionId};
 use crate::jsonrpc::{Frame, Message, RequestId};
 
 use super::super::Server;
-use super::super::body::{Body, ParsedBody};
 use super::super::callers::Sender;
 use super::super::posts::Handled;
+use super::super::reader::{ParsedBody, Post};
 use super::relay::{NodeMessage, RawText, brief};
 use super::requests::Effect;
 use super::waits::{Held, Purpose};
@@ -59,7 +59,7 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         text: &[u8],
-        body: Body<'_, 'f>,
+        post: Post<'_, 'f>,
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
@@ -78,7 +78,7 @@ impl Server {
                 elsewhere.push(message);
             }
         }
-        let handled = self.post(head, body, sender, now)?;
+        let handled = self.post(head, post, sender, now)?;
         let Some(key) = session.and_then(|session| self.key_of_session(&session)) else {
             return Ok(handled);
         };
@@ -120,7 +120,7 @@ impl Server {
     fn effects_of(&self, head: &RequestHead<'_>, text: &[u8]) -> Effects {
         let mut effects = Effects::default();
         let Ok(texts) = serde_json::from_slice::<Vec<&RawValue>>(text) else { return effects };
-        let limits = self.server_config.parse_limits();
+        let limits = self.reader.limits();
         for text in texts {
             let text = text.get().as_bytes();
             let Ok(ParsedBody { frame: Frame::Single(message), read }) =

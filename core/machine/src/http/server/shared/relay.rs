@@ -16,8 +16,8 @@ use crate::jsonrpc::{ErrorObject, NotificationMessage, RawJson, write_string};
 use crate::peer::outbox::Channel;
 use crate::peer::{Event, InputResponseParams, ServerCommand, Violation};
 
-use super::super::body::ParsedBody;
 use super::super::callers::label_of;
+use super::super::reader::ParsedBody;
 use super::super::session::STANDALONE;
 use super::super::store::StoreAction;
 use super::super::store_queue::Account;
@@ -317,7 +317,7 @@ impl Server {
 
     /// Handles a message of a client for a request of this node.
     fn deliver_relayed(&mut self, key: Key, text: &[u8], now: Instant) {
-        let limits = self.server_config.parse_limits();
+        let limits = self.reader.limits();
         let Ok(ParsedBody { frame, mut read }) = ParsedBody::parse(text, limits) else { return };
         let Some(Connection { machine, .. }) = self.connections.get_mut(key) else { return };
         let channel = Channel(STANDALONE);

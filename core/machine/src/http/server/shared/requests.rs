@@ -14,12 +14,11 @@ use crate::peer::metadata::Read;
 use crate::protocol::Method;
 use crate::{Caller, Instant, Principal};
 
-use super::super::admission::{Route, busy, too_many};
-use super::super::body::{Body, ParsedBody};
 use super::super::callers::Sender;
 use super::super::exchange::{Exchange, State};
 use super::super::log::EventId;
-use super::super::posts::{Handled, ONLY, accepted, names_revision};
+use super::super::posts::{Handled, ONLY, accepted};
+use super::super::reader::{ParsedBody, Post, ReadRequest, Route, busy, names_revision, too_many};
 use super::super::replay::gone;
 use super::super::sessions::no_session;
 use super::super::store::StoreAction;
@@ -85,19 +84,19 @@ impl Server {
     pub(in super::super) fn handle_shared<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: &'f [u8],
+        request: ReadRequest<'f>,
         caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let handled = self.handle_route(head, body, caller, permit, now);
+        let (text, route) = (request.text, request.route.as_ref().ok().copied());
+        let handled = self.handle_routed(head, request, caller, permit, now);
         let missing = self.shared_mut().and_then(|shared| {
             shared.opened = None;
             shared.missing.take()
         });
-        match (handled, missing) {
-            (Err(_), Some(session)) => {
-                let route = self.route(head)?;
+        match (handled, missing, route) {
+            (Err(_), Some(session), Some(route)) => {
                 let account = self.callers.account_of(caller.principal(), head.remote);
                 let parked = Parked {
                     exchange: self.exchanges.insert(Exchange::new(None, ONLY, State::Waiting)),
@@ -107,11 +106,12 @@ impl Server {
                     remote: head.remote,
                     identity: caller.clone(),
                     account,
-                    body: body.to_vec(),
+                    body: text.to_vec(),
                 };
+                self.reader.set_exchanges(self.exchanges.len());
                 Ok((self.park(session, parked, now), None))
             }
-            (handled, _) => handled,
+            (handled, ..) => handled,
         }
     }
 
@@ -225,7 +225,8 @@ impl Server {
                 (shared.exchange, shared.has_waited) = (Some(parked.exchange), true);
             }
             let Parked { route, identity, body, exchange, .. } = &parked;
-            let handled = self.handle_routed(*route, &head, body, identity, &|_| Ok(()), now);
+            let request = self.reader.read_routed(Ok(*route), &head, body);
+            let handled = self.handle_routed(&head, request, identity, &|_| Ok(()), now);
             let event = match handled {
                 Ok((_, event)) => event.map(crate::peer::Event::into_owned),
                 Err(response) => {
@@ -289,12 +290,13 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         text: &[u8],
-        body: Body<'_, 'f>,
+        post: Post<'_, 'f>,
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        if matches!(body.frame, Ok(Frame::Batch(_))) && !self.is_modern(head, false) {
-            return self.post_batch(head, text, body, sender, now);
+        let body = &post.body;
+        if matches!(body.frame, Ok(Frame::Batch(_))) && !self.reader.is_modern(head, false) {
+            return self.post_batch(head, text, post, sender, now);
         }
         let effect = match &body.frame {
             Ok(Frame::Single(message)) => self.effect_of(head, message, body.read.as_deref()),
@@ -327,7 +329,7 @@ impl Server {
             }
             _ => None,
         };
-        let handled = self.post(head, body, sender, now)?;
+        let handled = self.post(head, post, sender, now)?;
         let exchange = handled.0.0;
         let opened = self.shared_mut().and_then(|shared| shared.opened.take());
         let key = match &session {
@@ -383,7 +385,7 @@ impl Server {
         message: &Message<'_>,
         read: Option<&Read<'_>>,
     ) -> Effect {
-        if self.is_modern(head, read.is_some_and(names_revision)) {
+        if self.reader.is_modern(head, read.is_some_and(names_revision)) {
             return Effect::None;
         }
         let of_replica = |id: Option<RequestId>| match id {

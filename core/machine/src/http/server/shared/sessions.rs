@@ -198,7 +198,7 @@ impl Server {
 
     /// Returns how long the store keeps a session after its last use: longer than a node, which
     /// extends the expiry of a session whose stream is open only when it would be idle.
-    pub(super) const fn stored_idle(&self) -> Duration {
+    pub(super) fn stored_idle(&self) -> Duration {
         self.options.timeouts.session_idle.saturating_mul(2)
     }
 

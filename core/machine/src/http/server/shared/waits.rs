@@ -8,8 +8,8 @@ use crate::Instant;
 use crate::http::{Response, SessionId};
 
 use super::super::Server;
-use super::super::admission::busy;
 use super::super::exchange::State;
+use super::super::reader::busy;
 use super::super::store::StoreAction;
 use super::super::store_queue::Account;
 use super::proofs::ProofId;
