@@ -20,6 +20,7 @@ pub(crate) const MACHINE: &str = "mcp-sansio";
 /// not of its own layer.
 pub(crate) const LAYERS: &[&[Module]] = &[
     &[Module { name: "recording", knows: "calls of a machine on a tape, and their replay" }],
+    &[Module { name: "recorded", knows: "machines that may have a recorder" }],
     &[
         Module { name: "http", knows: "Streamable HTTP and HTTP+SSE, over exchanges" },
         Module { name: "stream", knows: "byte streams: frames, end of input, when to write" },
@@ -44,13 +45,8 @@ pub(crate) const FOUNDATION: [&str; 8] =
 
 /// Files with public items that are left out of the documentation, in `core/*/src`: methods of
 /// traits that only the crate implements or overrides, and what only its own handlers make.
-const HIDING: [&str; 5] = [
-    "jsonrpc/writer.rs",
-    "middleware/around.rs",
-    "protocol/wire.rs",
-    "recording/recorded.rs",
-    "reply.rs",
-];
+const HIDING: [&str; 4] =
+    ["jsonrpc/writer.rs", "middleware/around.rs", "protocol/wire.rs", "reply.rs"];
 
 /// A module of the machine crate.
 #[derive(Debug)]

@@ -18,8 +18,6 @@ pub use crate::loopback::names::*;
 pub use crate::{ByteStream, DriveError, Driver, Error, StreamSettings, Timer, seed};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
-#[cfg(feature = "recording")]
-pub use mcp_sansio::recording;
 pub use mcp_sansio::{
     Backoff, Caller, Credentials, Era, Instant, Principal, Printable, Revision, Revisions, catalog,
     jsonrpc, peer, protocol,

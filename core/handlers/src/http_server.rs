@@ -1,8 +1,3 @@
-#![allow(
-    clippy::use_self,
-    reason = "names the machine, whose type differs with the feature `recording`"
-)]
-
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::task::Context;
@@ -15,7 +10,7 @@ use mcp_sansio::http::{
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerMachine, ServerSession};
-use mcp_sansio::{Caller, Era, Instant, Job};
+use mcp_sansio::{Caller, Era, Instant, Job, Recorded};
 
 use super::catalog_edit::ItemHandlers;
 use super::command::Command;
@@ -23,7 +18,6 @@ use super::context::CommandSender;
 use super::elicitation_ids::ElicitationIds;
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
 use super::input_required::InputRequired;
-use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::middleware::ServerLayers as _;
 use super::panics::{PanicGuard, Panicked};
@@ -36,6 +30,9 @@ use super::server_endpoint::ServerEndpoint;
 use super::server_handle::ServerHandle;
 use super::task::{OpenTasks, TaskFactory, TaskHandler, TaskSharing};
 use super::threading::{ThreadSafe, Threading};
+
+/// The machine of a server on HTTP.
+pub(crate) type HttpServerMachine = Recorded<http::Server>;
 
 /// A server on HTTP with its handlers. An adapter drives it for all clients.
 ///

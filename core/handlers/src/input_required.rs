@@ -9,7 +9,7 @@ use mcp_sansio::peer::{CommandError, Request, ServerMachine as _};
 use mcp_sansio::protocol::InputRequiredResult;
 
 use super::elicitation_ids::ElicitationIds;
-use super::machines::StreamServer;
+use super::server_endpoint::StreamServer;
 
 /// Input requests that must be answered before a request can be completed. Built by
 /// [`InputRequiredBuilder`](super::InputRequiredBuilder), or from an [`InputRequiredResult`].

@@ -188,7 +188,6 @@ mod http_server_store;
 mod input_required;
 mod into_endpoint;
 mod json_object;
-mod machines;
 mod mailbox;
 pub mod middleware;
 #[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
@@ -201,7 +200,6 @@ mod proof_replies;
 mod protection;
 #[cfg(test)]
 mod received_requests;
-#[cfg(feature = "recording")]
 mod recorder;
 mod reply;
 #[cfg(feature = "schemars")]

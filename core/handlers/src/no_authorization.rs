@@ -6,7 +6,7 @@ use core::task::Context;
 use mcp_sansio::Instant;
 use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse};
 
-use super::machines::HttpClient;
+use super::client::http::HttpClient;
 use super::panics::PanicGuard;
 use super::threading::Threading;
 

@@ -7,7 +7,7 @@ use core::task::Waker;
 use mcp_sansio::http::{ProofId, StoreError};
 use mcp_sansio_sync::Mutex;
 
-use super::machines::HttpServerMachine;
+use super::http_server::HttpServerMachine;
 
 /// The proofs that are being recorded.
 #[derive(Debug, Default)]

@@ -1,13 +1,11 @@
-//! Recording of server and client machines.
+//! Recording of machines.
 
 use alloc::sync::Arc;
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_sansio::recording::Tape;
+use mcp_sansio::Tape;
 
-#[cfg(feature = "client")]
-use super::client::host::Host;
 use super::server::Server;
 use super::threading::Threading;
 
@@ -19,7 +17,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    fn new(open: impl Fn(usize) -> Option<Tape> + Send + Sync + 'static) -> Self {
+    pub(super) fn new(open: impl Fn(usize) -> Option<Tape> + Send + Sync + 'static) -> Self {
         Self { open: Arc::new(open), begun: Arc::default() }
     }
 
@@ -38,22 +36,9 @@ impl<K: Threading> Server<K> {
     /// Records the server under any adapter. `open` returns the tape of each new machine, given its
     /// number, counted from 1; a machine without a tape is not recorded.
     ///
-    /// On a byte stream each connection has a machine; on HTTP all clients share one. See
-    /// [`recording`](mcp_sansio::recording) for the contents of a recording and its use.
-    #[must_use]
-    pub fn record(mut self, open: impl Fn(usize) -> Option<Tape> + Send + Sync + 'static) -> Self {
-        self.recorder = Some(Recorder::new(open));
-        self
-    }
-}
-
-#[cfg(feature = "client")]
-impl<K: Threading> Host<K> {
-    /// Records the clients under any adapter. `open` returns the tape of each new connection, given
-    /// its number, counted from 1; a connection without a tape is not recorded.
-    ///
-    /// See [`recording`](mcp_sansio::recording) for the contents of a recording and its use. It
-    /// does not contain how the client got a token.
+    /// On a byte stream each connection has a machine; on HTTP all clients share one. The module
+    /// `recording` of `mcp-sansio`, with the feature of that name, creates tapes and replays
+    /// recordings.
     #[must_use]
     pub fn record(mut self, open: impl Fn(usize) -> Option<Tape> + Send + Sync + 'static) -> Self {
         self.recorder = Some(Recorder::new(open));

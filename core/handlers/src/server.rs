@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::Job;
 use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
 #[cfg(feature = "http")]
 use mcp_sansio::http;
@@ -13,6 +12,7 @@ use mcp_sansio::protocol::{
     CacheHints, CapabilitySettings, Implementation, Method, Prompt, Resource, ResourceTemplate,
     ServerCapabilities, Tool,
 };
+use mcp_sansio::{Job, Tape};
 
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
@@ -21,14 +21,15 @@ use super::connections::Join;
 use super::context::CommandSender;
 use super::dispatch::StateSeal;
 use super::function::Handler;
-use super::into_endpoint::IntoEndpoint;
 #[cfg(feature = "http")]
-use super::machines::HttpServerMachine;
-use super::machines::StreamServer;
+use super::http_server::HttpServerMachine;
+use super::into_endpoint::IntoEndpoint;
 use super::panics::PanicGuard;
+use super::recorder::Recorder;
 use super::reply::{ForPrompt, ForRequest, ForResource, ForTool};
 use super::server_binding::remove_sessions;
 use super::server_endpoint::ServerEndpoint;
+use super::server_endpoint::StreamServer;
 use super::server_item::{ItemDefinition, ItemDetails, ServerItem};
 use super::shares::MailboxLimits;
 use super::state::{StateMap, StateTypes};
@@ -66,8 +67,7 @@ pub struct Server<K: Threading = ThreadSafe> {
     pub(super) unmet: Vec<StateTypes>,
     pub(super) tasks: Option<TaskFactory>,
     pub(super) joining: Option<Arc<dyn Join<K>>>,
-    #[cfg(feature = "recording")]
-    pub(super) recorder: Option<super::recorder::Recorder>,
+    pub(super) recorder: Option<Recorder>,
 }
 
 impl<K: Threading> Clone for Server<K> {
@@ -81,7 +81,6 @@ impl<K: Threading> Clone for Server<K> {
             unmet: self.unmet.clone(),
             tasks: self.tasks.clone(),
             joining: self.joining.clone(),
-            #[cfg(feature = "recording")]
             recorder: self.recorder.clone(),
         }
     }
@@ -249,7 +248,6 @@ impl<K: Threading> Server<K> {
             unmet: Vec::new(),
             tasks: None,
             joining: None,
-            #[cfg(feature = "recording")]
             recorder: None,
         }
     }
@@ -452,12 +450,8 @@ impl<K: Threading> Server<K> {
 
     /// Creates the machine of one connection.
     pub(super) fn machine(self, seed: u64) -> StreamServer {
-        #[cfg(feature = "recording")]
         let tape = self.next_tape();
-        #[cfg(feature = "recording")]
-        return StreamServer::new(self.peer_options(), seed, tape);
-        #[cfg(not(feature = "recording"))]
-        StreamServer::new(self.peer_options(), seed)
+        StreamServer::new(self.peer_options(), seed, tape)
     }
 
     /// Creates the machine for all clients on HTTP.
@@ -469,14 +463,10 @@ impl<K: Threading> Server<K> {
         seed: u64,
     ) -> Result<HttpServerMachine, http::UnservableTool> {
         let peer = self.clone().peer_options();
-        #[cfg(feature = "recording")]
-        return HttpServerMachine::new(peer, options, secret, seed, self.next_tape());
-        #[cfg(not(feature = "recording"))]
-        HttpServerMachine::new(peer, options, secret, seed)
+        HttpServerMachine::new(peer, options, secret, seed, self.next_tape())
     }
 
-    #[cfg(feature = "recording")]
-    fn next_tape(&self) -> Option<mcp_sansio::recording::Tape> {
+    fn next_tape(&self) -> Option<Tape> {
         self.recorder.as_ref().and_then(|recorder| recorder.next())
     }
 

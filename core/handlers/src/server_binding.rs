@@ -1,10 +1,5 @@
 //! The differences between the transports for the handlers of a server.
 
-#![allow(
-    clippy::use_self,
-    reason = "names the machine, whose type differs with the feature `recording`"
-)]
-
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -21,7 +16,7 @@ use super::catalog_edit::ItemHandlers;
 use super::command::Command;
 use super::executor::{DETACHED, Executor};
 use super::input_required::InputRequired;
-use super::machines::StreamServer;
+use super::server_endpoint::StreamServer;
 use super::task::{OpenTasks, TaskFactory, TaskHandler, TaskSharing};
 use super::threading::Threading;
 

@@ -9,7 +9,7 @@ use mcp_sansio::peer::{
     self, CloseReason, Event, Request, RequestHandle, ServerCommand, StreamMachine, Subject,
 };
 use mcp_sansio::stream::Endpoint;
-use mcp_sansio::{Instant, Job};
+use mcp_sansio::{Instant, Job, Recorded};
 
 use super::catalog_edit::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
 use super::command::Command;
@@ -17,7 +17,6 @@ use super::context::CommandSender;
 use super::dispatch::{Invocation, check_output, into_owned_request};
 use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
-use super::machines::StreamServer;
 use super::mailbox::Mailbox;
 use super::middleware::{EndpointClock, ServerLayers as _};
 use super::panics::{PanicGuard, Panicked};
@@ -27,6 +26,9 @@ use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_handle::ServerHandle;
 use super::task::{ProgressReport, TaskHandler, TaskStart, Tasks, is_task_request};
 use super::threading::{Step, ThreadSafe, Threading};
+
+/// The machine of a server over a byte stream.
+pub(crate) type StreamServer = Recorded<peer::Server>;
 
 /// The server's side of one connection with its handlers. An adapter drives it, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of the transport.

@@ -5,9 +5,8 @@ use core::time::Duration;
 ///
 /// The interval doubles from `initial` up to `ceiling`. Half of each delay is fixed and half is
 /// random, so that the clients of a restarted server do not all reconnect at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(default))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Backoff {
     /// The first interval. 1 s: the usual delay of browsers for an event stream, and short enough

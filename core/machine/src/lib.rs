@@ -50,12 +50,12 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![cfg_attr(
-    not(all(feature = "client", feature = "server")),
+    not(all(feature = "client", feature = "server", feature = "recording")),
     allow(
         dead_code,
         unused_imports,
         unused_macros,
-        reason = "only the other role uses some items"
+        reason = "only the other role or recordings use some items"
     )
 )]
 #![forbid(unsafe_code)]
@@ -80,6 +80,7 @@ pub mod peer;
 mod principal;
 mod printable;
 pub mod protocol;
+mod recorded;
 #[cfg(feature = "recording")]
 pub mod recording;
 #[cfg(feature = "seal")]
@@ -95,4 +96,5 @@ pub use panic_guard::{PanicGuard, Panicked};
 pub use principal::Principal;
 pub use printable::Printable;
 pub use protocol::revision::{Era, Revision, Revisions, UnknownRevision};
+pub use recorded::{Recorded, Tape};
 pub use session_key::SessionKey;

@@ -61,7 +61,6 @@ impl SessionKey {
 
     /// Returns the key of the session with the same place among those of the connection whose first
     /// session has the key `first`.
-    #[cfg_attr(not(feature = "recording"), expect(dead_code, reason = "only recordings need it"))]
     pub(crate) fn with_first(self, first: Self) -> Self {
         let place = self.0.get() & Self::GENERATION;
         Self::from_hash(first.0.get() & !Self::GENERATION | place)

@@ -55,7 +55,6 @@ mod http;
 #[cfg(feature = "http")]
 mod identity;
 mod pair;
-#[cfg(feature = "recording")]
 mod recording;
 mod script;
 mod stream;
@@ -69,7 +68,6 @@ pub use http::{Http, HttpPair, URL, connect_http};
 #[cfg(feature = "http")]
 pub use identity::Identity;
 pub use pair::{Pair, Transport};
-#[cfg(feature = "recording")]
 pub use recording::{Recording, assert_replays};
 pub use script::Script;
 pub use stream::{Stream, StreamPair, connect};

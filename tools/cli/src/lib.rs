@@ -6,7 +6,6 @@
 pub mod arguments;
 pub mod canned;
 pub mod exchanges;
-#[cfg(feature = "recording")]
 pub mod recording;
 pub mod together;
 #[cfg(feature = "trace")]

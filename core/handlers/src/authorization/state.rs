@@ -11,7 +11,7 @@ use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResp
 use mcp_sansio::peer::TransportFailure;
 use mcp_sansio_oauth::client::{AuthorizationClient, AuthorizationEvent, Routing};
 
-use crate::machines::HttpClient;
+use crate::client::http::HttpClient;
 use crate::panics::PanicGuard;
 use crate::threading::Threading;
 

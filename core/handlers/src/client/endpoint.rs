@@ -13,7 +13,7 @@ use mcp_sansio::peer::{
 };
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::stream::Endpoint;
-use mcp_sansio::{Instant, Job, peer};
+use mcp_sansio::{Instant, Job, Recorded, peer};
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
@@ -26,12 +26,14 @@ use super::{Client, ClientError, Command, ConnectionState, Session};
 #[cfg(feature = "http")]
 use crate::AuthorizationState;
 use crate::executor::Executor;
-use crate::machines::StreamClient;
 use crate::mailbox::Mailbox;
 use crate::panics::PanicGuard;
 use crate::reply::Outcome;
 use crate::shares::MailboxLimits;
 use crate::threading::{ThreadSafe, Threading};
+
+/// The machine of a client over a byte stream.
+pub(crate) type StreamClient = Recorded<peer::Client>;
 
 /// The client's side of one connection with its host. An adapter drives it, over a byte stream as
 /// an [`Endpoint`]. `M` is the machine of the transport.

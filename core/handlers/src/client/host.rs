@@ -14,7 +14,7 @@ use mcp_sansio::protocol::{
     CapabilitySettings, ClientCapabilities, CreateMessageParams, ElicitParams,
     ElicitationCapability, Implementation, Method, RootsCapability, SamplingCapability,
 };
-use mcp_sansio::{Era, Instant, Revision};
+use mcp_sansio::{Era, Instant, Revision, Tape};
 use mcp_sansio_collections::Key;
 use serde::de::DeserializeOwned;
 
@@ -26,13 +26,14 @@ use super::middleware::Calls;
 use super::pending::Pending;
 #[cfg(feature = "auth")]
 use crate::AuthorizationState;
+use crate::client::endpoint::StreamClient;
+#[cfg(feature = "http")]
+use crate::client::http::HttpClient;
 use crate::connection_options::connection_options;
 use crate::context::{FromRequest, RequestParts, invalid_params};
 use crate::function::Handler;
-#[cfg(feature = "http")]
-use crate::machines::HttpClient;
-use crate::machines::StreamClient;
 use crate::middleware::Layers;
+use crate::recorder::Recorder;
 use crate::reply::{ForElicitation, ForRoots, ForSampling, HandlerError, Outcome, ResultBody};
 use crate::server::Observers;
 use crate::threading::{Local, Step, ThreadSafe, Threading};
@@ -65,8 +66,7 @@ pub struct Host<K: Threading = ThreadSafe> {
     pub(crate) layers: Option<Layers<Calls>>,
     #[cfg(feature = "auth")]
     pub(crate) authorization: Option<crate::Authorization<K>>,
-    #[cfg(feature = "recording")]
-    pub(crate) recorder: Option<crate::recorder::Recorder>,
+    pub(crate) recorder: Option<Recorder>,
 }
 
 /// The handlers of a host.
@@ -89,7 +89,6 @@ impl<K: Threading> Clone for Host<K> {
             layers: self.layers.clone(),
             #[cfg(feature = "auth")]
             authorization: self.authorization.clone(),
-            #[cfg(feature = "recording")]
             recorder: self.recorder.clone(),
         }
     }
@@ -154,7 +153,6 @@ impl<K: Threading> Host<K> {
             layers: None,
             #[cfg(feature = "auth")]
             authorization: None,
-            #[cfg(feature = "recording")]
             recorder: None,
         }
     }
@@ -248,6 +246,17 @@ impl<K: Threading> Host<K> {
         self
     }
 
+    /// Records the clients under any adapter. `open` returns the tape of each new connection, given
+    /// its number, counted from 1; a connection without a tape is not recorded.
+    ///
+    /// The module `recording` of `mcp-sansio`, with the feature of that name, creates tapes and
+    /// replays recordings. They do not contain how the client got a token.
+    #[must_use]
+    pub fn record(mut self, open: impl Fn(usize) -> Option<Tape> + Send + Sync + 'static) -> Self {
+        self.recorder = Some(Recorder::new(open));
+        self
+    }
+
     /// Opens a connection: returns a handle for the application and an endpoint for an adapter to
     /// drive. `seed` is a random number: see [`peer::Client::new`](mcp_sansio::peer::Client::new).
     #[must_use]
@@ -290,10 +299,7 @@ impl<K: Threading> Host<K> {
 
     fn machine(&self, seed: u64, now: Instant) -> StreamClient {
         let options = self.options();
-        #[cfg(feature = "recording")]
-        return StreamClient::new(options, seed, now, self.next_tape());
-        #[cfg(not(feature = "recording"))]
-        StreamClient::new(options, seed, now)
+        StreamClient::new(options, seed, now, self.next_tape())
     }
 
     #[cfg(feature = "http")]
@@ -304,14 +310,10 @@ impl<K: Threading> Host<K> {
         now: Instant,
     ) -> HttpClient {
         let peer = self.options();
-        #[cfg(feature = "recording")]
-        return HttpClient::new(peer, options, seed, now, self.next_tape());
-        #[cfg(not(feature = "recording"))]
-        HttpClient::new(peer, options, seed, now)
+        HttpClient::new(peer, options, seed, now, self.next_tape())
     }
 
-    #[cfg(feature = "recording")]
-    fn next_tape(&self) -> Option<mcp_sansio::recording::Tape> {
+    fn next_tape(&self) -> Option<Tape> {
         self.recorder.as_ref().and_then(|recorder| recorder.next())
     }
 }

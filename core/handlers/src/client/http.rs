@@ -2,12 +2,14 @@ use core::task::Context;
 
 use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse};
 use mcp_sansio::peer::ClientMachine as _;
-use mcp_sansio::{Instant, Job};
+use mcp_sansio::{Instant, Job, Recorded};
 
 use super::endpoint::ClientEndpoint;
-use crate::machines::HttpClient;
 use crate::panics::PanicGuard;
 use crate::threading::{ThreadSafe, Threading};
+
+/// The machine of a client over HTTP.
+pub(crate) type HttpClient = Recorded<mcp_sansio::http::Client>;
 
 /// The client's side of one connection over HTTP with its host: see [`HttpEndpoint`].
 pub type HttpClientEndpoint<K = ThreadSafe> = ClientEndpoint<K, HttpClient>;

@@ -17,11 +17,11 @@ use mcp_sansio::{Caller, Principal};
 use crate::context::{CommandSender, RequestParts};
 use crate::dispatch::Invocation;
 #[cfg(feature = "http")]
-use crate::machines::HttpServerMachine;
-use crate::machines::StreamServer;
+use crate::http_server::HttpServerMachine;
 use crate::panics::PanicGuard;
 use crate::reply::{ForTool, HandlerError, IntoOutcome, Outcome, ResultBody, Written};
 use crate::server::{Handlers, MethodHandler, Server};
+use crate::server_endpoint::StreamServer;
 use crate::threading::{Step, ThreadSafe, Threading};
 
 use super::access_log::{AccessOutcome, AccessRecord};

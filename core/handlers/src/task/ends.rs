@@ -7,7 +7,7 @@ use mcp_sansio::peer::Request;
 use mcp_sansio::protocol::{CancelTaskResult, Method, SerializeAt, TaskStatus};
 use mcp_sansio_collections::Key;
 
-use crate::machines::HttpServerMachine;
+use crate::http_server::HttpServerMachine;
 
 use super::client_requested::{Answer, waiting_request};
 use super::entry::Entry;

@@ -8,10 +8,10 @@ use mcp_sansio::protocol::{
 };
 
 #[cfg(feature = "http")]
-use crate::machines::HttpServerMachine;
-use crate::machines::StreamServer;
+use crate::http_server::HttpServerMachine;
 use crate::server::Server;
 use crate::server_binding::ServerBinding;
+use crate::server_endpoint::StreamServer;
 use crate::threading::Threading;
 
 use super::settings::TaskSettings;

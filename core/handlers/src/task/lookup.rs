@@ -13,7 +13,7 @@ use mcp_sansio::peer::{InputResponseParams, MethodName, Request, RequestHandle};
 use mcp_sansio::protocol::{CancelTaskResult, ListTasksResult, Method, SerializeAt, TaskStatus};
 use mcp_sansio::{Era, Instant};
 
-use crate::machines::HttpServerMachine;
+use crate::http_server::HttpServerMachine;
 use crate::server_binding::ServerBinding;
 
 use super::client_requested::unavailable;

@@ -5,7 +5,7 @@ use mcp_sansio::http::{TaskCommand, TaskMessage, TaskRecord};
 use mcp_sansio::peer::{Request, RequestHandle, ServerMachine as _};
 use mcp_sansio::protocol::InputRequiredResult;
 
-use crate::machines::HttpServerMachine;
+use crate::http_server::HttpServerMachine;
 use crate::server_binding::ServerBinding;
 
 use super::lookup::Lookup;

@@ -12,7 +12,7 @@ use mcp_sansio::jsonrpc::{ErrorObject, Json};
 use mcp_sansio::peer::{Request, RequestHandle};
 use mcp_sansio_collections::Key;
 
-use crate::machines::HttpServerMachine;
+use crate::http_server::HttpServerMachine;
 use crate::server_binding::ServerBinding;
 
 use super::client_requested::{Answer, too_often, unavailable};

@@ -202,7 +202,6 @@ impl Default for Announcement {
 }
 
 impl Announcement {
-    #[cfg(feature = "recording")]
     pub(crate) fn new(to_everyone: Changes, to_some: Vec<(ItemKind, Arc<Audience>)>) -> Self {
         Self { to_everyone, to_some, includes: Audience::includes }
     }
@@ -217,7 +216,6 @@ impl Announcement {
     }
 }
 
-#[cfg(feature = "recording")]
 impl Audience {
     /// Returns the names of the conditions as scopes, which stand for them in a recording.
     pub(crate) fn condition_scopes(&self, caller: Option<&Caller>) -> Vec<String> {
@@ -265,12 +263,10 @@ impl Restrictions {
         }
     }
 
-    #[cfg(feature = "recording")]
     pub(super) const fn count(&mut self, kind: ItemKind, items: u32) {
         self.items[kind as usize] = items;
     }
 
-    #[cfg(feature = "recording")]
     pub(super) fn add_sessions<'a>(&mut self, audiences: impl Iterator<Item = &'a Arc<Audience>>) {
         for audience in audiences {
             self.insert_sessions(audience);
@@ -311,7 +307,6 @@ impl Catalog {
     }
 
     /// Sets the unannounced changes.
-    #[cfg(feature = "recording")]
     pub(crate) fn set_announcement(&mut self, announcement: Announcement) {
         let Announcement { to_everyone, to_some, .. } = announcement;
         (self.changes, self.added) = (to_everyone, [0; 4]);

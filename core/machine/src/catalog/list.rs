@@ -323,7 +323,6 @@ impl<T: Listed> List<T> {
     }
 
     /// Returns the entries with their numbers and audiences, and the next number.
-    #[cfg(feature = "recording")]
     pub(super) fn numbered(&self) -> (impl Iterator<Item = (u64, &T, Option<&Audience>)>, u64) {
         let entries = self.entries.iter();
         let entries = entries.map(|it| (it.number, &**it.item, it.audience.as_deref()));
@@ -331,7 +330,6 @@ impl<T: Listed> List<T> {
     }
 
     /// Restores a list from its entries. If a number or a key is repeated, the last entry wins.
-    #[cfg(feature = "recording")]
     pub(super) fn restored(
         entries: impl Iterator<Item = (u64, T, Option<Audience>)>,
         next: u64,

@@ -184,7 +184,6 @@ impl AllowedHosts {
 }
 
 /// The contents of an [`AllowedHosts`] as text.
-#[cfg(feature = "recording")]
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct HostTexts {
@@ -194,7 +193,6 @@ pub(crate) struct HostTexts {
     any_origin: bool,
 }
 
-#[cfg(feature = "recording")]
 impl AllowedHosts {
     pub(crate) fn texts(&self) -> HostTexts {
         let host = |it: &Authority| match it.port {

@@ -18,9 +18,8 @@ use core::time::Duration;
 /// let lengths = MessageLengths::new(1024, 512);
 /// assert!(limits.server_memory_max(lengths) < Limits::SMALL.server_memory_max(lengths));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(default))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Limits {
     /// Nesting depth of JSON values. 128: the same as in `serde_json`, so that accepted values can
@@ -191,9 +190,8 @@ impl Default for Limits {
 }
 
 /// Timeouts. Each can be set per connection, and those of calls also per call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(default))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Timeouts {
     /// Time without a response or progress after which a call times out. 60 s, as in other

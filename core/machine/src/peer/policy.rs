@@ -1,7 +1,6 @@
 /// The reaction to a protocol violation of the peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reaction {
     /// Sends an error response if the protocol defines one, reports a
@@ -13,9 +12,8 @@ pub enum Reaction {
 
 /// The reaction to each class of violation. By default the connection survives all of them, because
 /// users complain about peers that close on a stray line or a wrong first message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(default))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Policy {
     /// A frame that is not JSON, not a message, too long or truncated.
@@ -31,14 +29,13 @@ pub struct Policy {
     /// An `initialize` without a member that every legacy revision requires.
     pub incomplete_initialize: IncompleteInitialize,
     /// A request for a list of the catalog. Answered by default.
-    #[cfg_attr(feature = "recording", serde(skip_serializing_if = "ListRequests::are_answered"))]
+    #[serde(skip_serializing_if = "ListRequests::are_answered")]
     pub lists: ListRequests,
 }
 
 /// How a server handles requests for the lists of its [catalog](crate::catalog::Catalog).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ListRequests {
     /// Answers them.
@@ -48,7 +45,6 @@ pub enum ListRequests {
     Deliver,
 }
 
-#[cfg(feature = "recording")]
 impl ListRequests {
     /// Whether recordings omit it.
     // serde passes a reference.
@@ -60,9 +56,8 @@ impl ListRequests {
 
 /// How to handle an `initialize` that lacks `protocolVersion`, `capabilities`, or `clientInfo` with
 /// its `name` and `version`. A member of the wrong type is always refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum IncompleteInitialize {
     /// Answers with "invalid params" and the name of the member.
@@ -74,9 +69,8 @@ pub enum IncompleteInitialize {
 }
 
 /// How to handle requests and notifications whose method the protocol does not define.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UnknownMethods {
     /// Answers requests with "method not found" and ignores notifications.

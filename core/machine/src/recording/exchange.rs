@@ -18,9 +18,8 @@ use crate::jsonrpc::ErrorObject;
 use crate::peer::TransportFailure;
 use crate::{Principal, SessionKey};
 
-use super::arguments::Unperformable;
+use super::call::{Payload, Unperformable};
 use super::handle::Handle;
-use super::payload::Payload;
 
 /// Stand-ins that replace confidential values in a recording.
 ///

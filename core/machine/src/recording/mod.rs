@@ -11,31 +11,14 @@
 //! A recording contains all messages in full. HTTP session ids, user names and the tokens of
 //! requests are left out or replaced by stand-ins.
 
-mod arguments;
 mod call;
-mod catalog;
-mod client;
-mod error;
-mod event;
-#[cfg(feature = "http")]
-pub(crate) mod exchange;
-#[cfg(feature = "http")]
-mod http_client;
-#[cfg(feature = "http")]
-mod http_server;
-mod payload;
-mod recorded;
+mod exchange;
+mod recorder;
 mod replay;
-mod server;
-mod start;
-mod tape;
+mod settings;
 
-pub use error::{Difference, RecordingError, ReplayError};
-pub use recorded::Recorded;
-pub use replay::{Replay, ReplayStep};
-pub use start::FORMAT;
-pub use tape::Tape;
+pub use crate::recorded::{Recorded, Tape};
+pub use replay::{Difference, RecordingError, Replay, ReplayError, ReplayStep};
+pub use settings::FORMAT;
 
 use crate::peer::command::handle_format as handle;
-use crate::protocol::whole;
-use arguments::{Unperformable, decoded};

@@ -1,21 +1,26 @@
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::str;
 
+use mcp_sansio_sync::Mutex;
 use serde::Deserialize;
 
-use crate::Instant;
-#[cfg(feature = "http")]
-use crate::http;
-use crate::peer::{Client, Server};
-
-use super::arguments::Unperformable;
-use super::call::Call;
-use super::error::{Difference, RecordingError, ReplayError};
-use super::recorded::Recorded;
-use super::start::{FORMAT, Machine, Start};
-use super::tape::Tape;
+use super::call::{Call, MISPLACED, Unperformable};
+use super::exchange::{Field, Stored, session_of};
+use super::handle::Handle;
+use super::recorder::SEED;
+use super::settings::{FORMAT, Machine, RestrictedChange, Start};
+use crate::catalog::{Announcement, Catalog};
+use crate::http::{
+    self, ExchangeId, IncomingResponse, NotStored, ParsedBody, RemoteAddress, RequestHead, Status,
+    StoredEvent,
+};
+use crate::jsonrpc::{AsJson, WriteJson};
+use crate::peer::{self, StreamMachine};
+use crate::recorded::{Recordable, Recorded, StreamCall, Tape};
+use crate::{Caller, Instant, Principal};
 
 /// Replays a recording: it creates the recorded machine again and repeats its calls step by step.
 ///
@@ -50,6 +55,8 @@ pub struct Replay<'r> {
     rest: &'r [u8],
     line: usize,
     machine: Played,
+    /// The lines that the machine has recorded since the last step.
+    noted: Arc<Mutex<Vec<u8>>>,
     inputs: usize,
     outputs: usize,
     at: Option<Instant>,
@@ -58,11 +65,9 @@ pub struct Replay<'r> {
 
 #[derive(Debug)]
 enum Played {
-    Server(Box<Recorded<Server>>),
-    Client(Box<Recorded<Client>>),
-    #[cfg(feature = "http")]
+    Server(Box<Recorded<peer::Server>>),
+    Client(Box<Recorded<peer::Client>>),
     HttpServer(Box<Recorded<http::Server>>),
-    #[cfg(feature = "http")]
     HttpClient(Box<Recorded<http::Client>>),
 }
 
@@ -102,12 +107,15 @@ impl<'r> Replay<'r> {
         let start: Start<'_> = serde_json::from_str(first).map_err(|error| not_one(&error))?;
         let unperformable =
             |Unperformable(reason)| RecordingError::NotARecording { reason: reason.to_string() };
-        let mut machine = made(&start.machine).map_err(unperformable)?;
-        let noted = machine.take_notes();
+        let noted = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&noted);
+        let tape = Tape::of_replay(move |line| lines.lock(|lines| lines.extend_from_slice(line)));
+        let machine = made(&start.machine, tape).map_err(unperformable)?;
+        let first_noted = noted.lock(core::mem::take);
         // Recordings of other versions are replayed as long as those versions behave the same. A
         // setting that a version did not know, such as a limit, has its default on both sides.
-        same(1, &written(&start), &in_version_of(&start, &noted))?;
-        Ok(Self { rest, line: 1, machine, inputs: 0, outputs: 0, at: None, failed: None })
+        same(1, &written(&start), &in_version_of(&start, &first_noted))?;
+        Ok(Self { rest, line: 1, machine, noted, inputs: 0, outputs: 0, at: None, failed: None })
     }
 
     /// Replays the next call of the recording. Returns `None` at the end.
@@ -129,7 +137,7 @@ impl<'r> Replay<'r> {
         let call: Call<'_> =
             serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
         self.machine.perform(&call).map_err(|Unperformable(reason)| damaged(reason.to_string()))?;
-        let noted = self.machine.take_notes();
+        let noted = self.noted.lock(core::mem::take);
         same(line, text, str::from_utf8(&noted).unwrap_or_default())?;
         self.at = call.at().or(self.at);
         let is_input = call.is_input();
@@ -190,37 +198,33 @@ fn in_version_of(start: &Start<'_>, noted: &[u8]) -> String {
 
 fn written(start: &Start<'_>) -> String {
     let mut text = String::new();
-    let written = crate::jsonrpc::WriteJson::write_json(&crate::jsonrpc::AsJson(start), &mut text);
+    let written = AsJson(start).write_json(&mut text);
     debug_assert!(written.is_ok(), "it was written before");
     text
 }
 
-/// The seed of the hash tables, which does not affect any output.
-pub(super) const SEED: u64 = 0;
-
-fn made(machine: &Machine<'_>) -> Result<Played, Unperformable> {
-    let tape = Tape::kept();
+fn made(machine: &Machine<'_>, tape: Tape) -> Result<Played, Unperformable> {
     Ok(match machine {
-        Machine::Server(settings) => {
-            Played::Server(Box::new(Recorded::<Server>::new(settings.to_options()?, SEED, tape)))
-        }
+        Machine::Server(settings) => Played::Server(Box::new(Recorded::<peer::Server>::new(
+            settings.to_options()?,
+            SEED,
+            tape,
+        ))),
         Machine::Client { at, options } => {
             let (options, now) = (options.to_options()?, Instant::from_nanos(*at));
-            Played::Client(Box::new(Recorded::<Client>::new(options, SEED, now, tape)))
+            Played::Client(Box::new(Recorded::<peer::Client>::new(options, SEED, now, tape)))
         }
-        #[cfg(feature = "http")]
         Machine::HttpServer { options, http } => {
             let (options, http) = (options.to_options()?, http.to_options()?);
-            let server = Recorded::<http::Server>::replayed(options, http, tape);
+            let server = Recorded::<http::Server>::new(options, http, [0; 32], SEED, tape);
             let server =
                 server.map_err(|_| Unperformable("the server refuses a tool of its catalog"))?;
             Played::HttpServer(Box::new(server))
         }
-        #[cfg(feature = "http")]
         Machine::HttpClient { at, seed, options, http } => {
             let (options, now) = (options.to_options()?, Instant::from_nanos(*at));
             let http = http.to_options()?;
-            let client = Recorded::<http::Client>::replayed(options, http, *seed, now, tape);
+            let client = Recorded::<http::Client>::new(options, http, *seed, now, tape);
             Played::HttpClient(Box::new(client))
         }
     })
@@ -229,23 +233,284 @@ fn made(machine: &Machine<'_>) -> Result<Played, Unperformable> {
 impl Played {
     fn perform(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
         match self {
-            Self::Server(server) => server.perform(call),
-            Self::Client(client) => client.perform(call),
-            #[cfg(feature = "http")]
-            Self::HttpServer(server) => server.perform(call),
-            #[cfg(feature = "http")]
-            Self::HttpClient(client) => client.perform(call),
+            Self::Server(server) => perform_on_server(server, call),
+            Self::Client(client) => perform_on_client(client, call),
+            Self::HttpServer(server) => perform_on_http_server(server, call),
+            Self::HttpClient(client) => perform_on_http_client(client, call),
         }
     }
+}
 
-    fn take_notes(&mut self) -> Vec<u8> {
-        match self {
-            Self::Server(server) => server.take_notes(),
-            Self::Client(client) => client.take_notes(),
-            #[cfg(feature = "http")]
-            Self::HttpServer(server) => server.take_notes(),
-            #[cfg(feature = "http")]
-            Self::HttpClient(client) => client.take_notes(),
+// The outcome of a call is compared when it is recorded again.
+
+fn perform_on_server(
+    server: &mut Recorded<peer::Server>,
+    call: &Call<'_>,
+) -> Result<(), Unperformable> {
+    match call {
+        Call::Catalog { catalog, changed, .. } => {
+            let state = catalog.to_catalog()?;
+            server.edit_catalog(|catalog| {
+                *catalog = state;
+                catalog.set_announcement(Announcement::new(*changed, Vec::new()));
+            });
         }
+        Call::ServerCommand { at, command } => {
+            drop(server.apply(command.clone(), Instant::from_nanos(*at)));
+        }
+        call => return perform_on_stream(server, call),
     }
+    Ok(())
+}
+
+fn perform_on_client(
+    client: &mut Recorded<peer::Client>,
+    call: &Call<'_>,
+) -> Result<(), Unperformable> {
+    match call {
+        Call::Restart { at } => _ = client.restart(Instant::from_nanos(*at)),
+        Call::Suspend {} => _ = client.suspend(),
+        Call::Reopen { at } => client.resume(Instant::from_nanos(*at)),
+        Call::ClientCommand { at, command } => {
+            drop(client.apply(command.clone(), Instant::from_nanos(*at)));
+        }
+        call => return perform_on_stream(client, call),
+    }
+    Ok(())
+}
+
+/// Executes a call that machines of both roles have.
+fn perform_on_stream<M>(machine: &mut Recorded<M>, call: &Call<'_>) -> Result<(), Unperformable>
+where
+    M: for<'c> Recordable<Call<'c> = StreamCall<'c>> + StreamMachine,
+{
+    let at = Instant::from_nanos;
+    match call {
+        Call::Message { at: now, frame, .. } => {
+            drop(machine.handle_message(&frame.bytes()?, at(*now)));
+        }
+        Call::FrameError { error, .. } => drop(machine.handle_frame_error((*error).into())),
+        Call::EndOfInput {} => machine.handle_eof(),
+        Call::Timeout { at: now } => machine.handle_timeout(at(*now)),
+        Call::Transmit { .. } => drop(machine.poll_transmit().map(<[u8]>::len)),
+        Call::Peek {} => {
+            let _shown = machine.peek_transmit();
+            machine.note(StreamCall::Keep);
+        }
+        Call::Sent { bytes } => {
+            let length = bytes.bytes()?.len();
+            let _shown = machine.peek_transmit();
+            machine.consume_transmit(length);
+        }
+        Call::Event { .. } => drop(machine.poll_event()),
+        _ => return Err(MISPLACED),
+    }
+    Ok(())
+}
+
+fn perform_on_http_client(
+    client: &mut Recorded<http::Client>,
+    call: &Call<'_>,
+) -> Result<(), Unperformable> {
+    let at = Instant::from_nanos;
+    let id = |exchange: &Handle| ExchangeId(exchange.key());
+    match call {
+        Call::Response { at: now, exchange, status, fields } => {
+            let values = fields.iter().map(Field::value).collect::<Result<Vec<_>, _>>()?;
+            let mut head = IncomingResponse::new(Status(*status));
+            for (Field(name, _), value) in fields.iter().zip(&values) {
+                head.field(name, value);
+            }
+            client.handle_response(id(exchange), &head, at(*now));
+        }
+        Call::Body { at: now, exchange, bytes } => {
+            client.handle_body(id(exchange), &bytes.bytes()?, at(*now));
+        }
+        Call::BodyEnd { at: now, exchange } => client.handle_body_end(id(exchange), at(*now)),
+        Call::ExchangeFailed { at: now, exchange, failure } => {
+            client.refuse(id(exchange), failure.to_failure(), at(*now));
+        }
+        Call::Pause { at: now, exchange } => client.pause(id(exchange), at(*now)),
+        Call::Resume { at: now, exchange } => client.resume(id(exchange), at(*now)),
+        Call::Timeout { at: now } => client.handle_timeout(at(*now)),
+        Call::Send { .. } | Call::Abort { .. } => drop(client.poll_transmit()),
+        Call::Event { .. } => drop(client.poll_event()),
+        Call::ClientCommand { at: now, command } => {
+            drop(client.apply(command.clone(), at(*now)));
+        }
+        _ => return Err(MISPLACED),
+    }
+    Ok(())
+}
+fn perform_on_http_server(
+    server: &mut Recorded<http::Server>,
+    call: &Call<'_>,
+) -> Result<(), Unperformable> {
+    let at = Instant::from_nanos;
+    match call {
+        Call::Request { .. } => perform_request(server, call)?,
+        Call::Disconnect { at: now, exchange } => {
+            server.handle_disconnect(ExchangeId(exchange.key()), at(*now));
+        }
+        Call::Timeout { at: now } => server.handle_timeout(at(*now)),
+        Call::Refuse { at: now, request, refusal } => {
+            drop(server.refuse(*request, refusal.to_rejection(), at(*now)));
+        }
+        Call::Expiry { exchange, until } => {
+            server.set_expiry(ExchangeId(exchange.key()), at(*until));
+        }
+        Call::Release { request, retry } => {
+            server.release_connection(*request, *retry);
+        }
+        Call::Catalog { at: Some(now), catalog, changed, changed_for } => {
+            let (now, state) = (at(*now), catalog.to_catalog()?);
+            let announcement = RestrictedChange::to_announcement(changed_for, *changed);
+            let edit = |catalog: &mut Catalog| {
+                *catalog = state;
+                catalog.set_announcement(announcement);
+            };
+            server.edit_catalog(edit, now);
+        }
+        Call::Stored { at: now, read, events } => {
+            let events = events.as_ref().map(|it| it.iter().map(Stored::to_event).collect());
+            let events: Option<Vec<StoredEvent>> = events.transpose()?;
+            server.handle_stored(read.to_id(), events.ok_or(NotStored), at(*now));
+        }
+        Call::Store { .. } => drop(server.poll_store()),
+        Call::Ready { .. } => drop(server.poll_ready()),
+        Call::Poll { at: now, exchange, .. } => {
+            drop(server.poll_transmit(ExchangeId(exchange.key()), at(*now)));
+        }
+        Call::Event { .. } => drop(server.poll_event()),
+        Call::ServerCommand { at: now, command } => {
+            drop(server.apply(command.clone(), at(*now)));
+        }
+        _ => return Err(MISPLACED),
+    }
+    Ok(())
+}
+fn perform_request(
+    server: &mut Recorded<http::Server>,
+    call: &Call<'_>,
+) -> Result<(), Unperformable> {
+    let Call::Request {
+        at,
+        method,
+        target,
+        fields,
+        contradictory,
+        body,
+        principal,
+        scopes,
+        address,
+        refused,
+        session,
+        ..
+    } = call
+    else {
+        return Err(MISPLACED);
+    };
+    let session = session.as_deref().map(session_of).transpose()?;
+    server.machine.draw_next_session(session);
+    let values = fields.iter().map(Field::value).collect::<Result<Vec<_>, _>>()?;
+    let mut head = RequestHead::new(method, target);
+    for (Field(name, _), value) in fields.iter().zip(&values) {
+        head.field(name, value);
+    }
+    head.remote = address.map(RemoteAddress::new);
+    head.contradictory = contradictory.as_deref().map(singular).transpose()?;
+    let caller = match principal.as_deref().map(Principal::new) {
+        Some(principal) if !scopes.is_empty() => {
+            let scopes: Vec<String> = scopes.iter().map(|scope| scope.as_ref().into()).collect();
+            Caller::from_credentials(principal, scopes)
+        }
+        principal => principal.into(),
+    };
+    let permit = |_: Option<&ParsedBody<'_>>| match refused {
+        Some(refused) => Err(refused.to_rejection()),
+        None => Ok(()),
+    };
+    let (body, now) = (body.bytes()?, Instant::from_nanos(*at));
+    let request = server.reader().read(&head, &body);
+    let _ = server.handle_read_request(&head, request, &caller, &permit, now);
+    Ok(())
+}
+/// Returns the name of a field that must not be repeated.
+fn singular(name: &str) -> Result<&'static str, Unperformable> {
+    let names = [
+        "Host",
+        "Origin",
+        "Mcp-Name",
+        "Mcp-Method",
+        "Content-Type",
+        "Last-Event-ID",
+        "Content-Length",
+        "Content-Encoding",
+        "Mcp-Session-Id",
+        "MCP-Protocol-Version",
+    ];
+    let found = names.into_iter().find(|known| *known == name);
+    found.ok_or(Unperformable("the field may be repeated"))
+}
+
+/// A recording cannot be read, or not completely. It was written incorrectly, truncated or
+/// modified.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// The first line is not that of a recording.
+    #[error("this is not a recording: {reason}")]
+    NotARecording {
+        /// The error in the line.
+        reason: String,
+    },
+    /// This crate does not support the format version of the recording.
+    #[error("the recording has format {found}; this program reads format {known}")]
+    UnknownFormat {
+        /// The version of the recording.
+        found: u32,
+        /// [`FORMAT`](crate::recording::FORMAT).
+        known: u32,
+    },
+    /// A line does not contain a valid call for the machine.
+    #[error("line {line} of the recording is damaged: {reason}")]
+    Damaged {
+        /// The line number; the first line is 1.
+        line: usize,
+        /// The error in the line.
+        reason: String,
+    },
+    /// The last line is incomplete: the file was truncated, or is still being written. All earlier
+    /// lines are complete.
+    #[error("the recording ends in the middle of line {line}")]
+    CutShort {
+        /// The number of the line; the first line is 1.
+        line: usize,
+    },
+}
+
+/// The reason why a replay stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// The rest of the recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// The machine behaved differently from the recording.
+    #[error(transparent)]
+    Difference(#[from] Difference),
+}
+
+/// The machine behaved differently from the recording. Either it has another version, or the
+/// recording was modified, or one of the runs has a defect.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} differs: recorded `{recorded}`, replayed `{replayed}`")]
+#[non_exhaustive]
+pub struct Difference {
+    /// The number of the line; the first line is 1.
+    pub line: usize,
+    /// The line of the recording.
+    pub recorded: String,
+    /// The line of the replay; empty if there is no such line.
+    pub replayed: String,
 }

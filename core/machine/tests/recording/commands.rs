@@ -1,8 +1,11 @@
-use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{RawJson, WriteError, WriteJson};
-use mcp_sansio::peer::{Body, ClientCommand, ServerCommand};
-use mcp_sansio::protocol::{CallToolResult, Verbatim};
+use mcp_sansio::peer::{Body, ClientCommand, Server, ServerCommand, ServerOptions};
+use mcp_sansio::protocol::{CallToolResult, Implementation, Verbatim};
+use mcp_sansio::recording::Recorded;
+use mcp_sansio::{Instant, Revision};
 use serde::{Deserialize, Serialize};
+
+use crate::played::Played;
 
 /// Reads a command, and checks that it is written as it was.
 fn check<'a, C: Serialize + Deserialize<'a>>(text: &'a str) {
@@ -72,4 +75,19 @@ fn a_value_becomes_the_text_of_a_revision() {
 fn value_text(body: &Body<'_>, revision: Revision, out: &mut String) -> Result<(), WriteError> {
     use mcp_sansio::protocol::WriteJsonAt as _;
     body.write_json_at(revision, out)
+}
+
+#[test]
+fn bytes_that_were_read_but_not_removed_are_replayed() {
+    let (tape, played) = Played::new();
+    let options = ServerOptions::new(Implementation::new("s", "1"));
+    let mut server = Recorded::<Server>::new(options, 0, tape);
+    let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    server.handle_message(ping, Instant::from_millis(1)).unwrap();
+    let length = server.peek_transmit().len();
+    server.handle_message(ping, Instant::from_millis(2)).unwrap();
+    assert!(server.peek_transmit().len() >= length);
+    server.consume_transmit(length);
+    let recording = String::from_utf8(played.bytes()).unwrap();
+    assert_eq!(recording.matches(r#""peek""#).count(), 1, "{recording}");
 }

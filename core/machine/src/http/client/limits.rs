@@ -2,9 +2,8 @@ use core::time::Duration;
 
 /// Limits on the resources that a server can make an HTTP client use, in addition to those of
 /// [`peer::Limits`](crate::peer::Limits). Each default has its reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(default))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct ClientLimits {
     /// Concurrent requests to the server, including those whose stream waits to be resumed. 64:

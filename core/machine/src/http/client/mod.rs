@@ -44,7 +44,6 @@ pub use head::IncomingResponse;
 pub use limits::ClientLimits;
 pub use options::{HttpClientOptions, LostSession};
 pub use transmit::{ClientTransmit, ExchangeFailure, OutgoingRequest};
-#[cfg(feature = "recording")]
 pub(crate) use transmit::{SESSION_ID, is_own_field};
 
 /// The client side of one connection over HTTP, as a state machine over exchanges.

@@ -20,9 +20,8 @@ pub struct HttpClientOptions {
 ///
 /// A call that the server refused because its session had ended did not run: it is sent again in
 /// the new session in any case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LostSession {
     /// They end with [`TransportFailure::SessionLost`](crate::peer::TransportFailure::SessionLost),

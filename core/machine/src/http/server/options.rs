@@ -22,9 +22,8 @@ pub struct HttpServerOptions {
 }
 
 /// The form of a response when the revision allows several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ResponseMode {
     /// JSON, unless other messages precede the response or it takes long: then an event stream.
@@ -150,9 +149,8 @@ impl HttpServerOptions {
 /// Limits on the resources that the clients of an HTTP server can use. Each default has its reason.
 ///
 /// The limits of a single connection are in [`peer::Limits`](crate::peer::Limits).
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(default))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct ServerLimits {
     /// The body of a request, in bytes. 4 MiB: the usual limit of other servers.
@@ -275,9 +273,8 @@ impl Default for ServerLimits {
 }
 
 /// The timeouts of an HTTP server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(default))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct ServerTimeouts {
     /// Reading the body of a request, counted from its head. 30 s. Enforced by the adapter, which

@@ -2,7 +2,6 @@
 
 use mcp_sansio_collections::Key;
 
-#[cfg(feature = "recording")]
 use crate::http::SessionId;
 use crate::http::{ExchangeId, HttpRejection, RequestHead, Response};
 use crate::jsonrpc::{Frame, Message, RequestId};
@@ -78,13 +77,11 @@ impl Server {
     }
 
     /// Sets the id of the next session.
-    #[cfg(feature = "recording")]
     pub(crate) const fn draw_next_session(&mut self, id: Option<SessionId>) {
         self.session_ids.draw_next(id);
     }
 
     /// Returns the id of the session opened since the last call.
-    #[cfg(feature = "recording")]
     pub(crate) const fn take_drawn_session(&mut self) -> Option<SessionId> {
         self.session_ids.take_drawn()
     }

@@ -13,45 +13,29 @@ pub(super) struct SessionIds {
     secret: [u8; 32],
     drawn: u64,
     /// The next id, if it was drawn in a recorded run.
-    #[cfg(feature = "recording")]
     next: Option<SessionId>,
-    #[cfg(feature = "recording")]
     last: Option<SessionId>,
 }
 
 impl SessionIds {
     pub(super) const fn new(secret: [u8; 32]) -> Self {
-        Self {
-            secret,
-            drawn: 0,
-            #[cfg(feature = "recording")]
-            next: None,
-            #[cfg(feature = "recording")]
-            last: None,
-        }
+        Self { secret, drawn: 0, next: None, last: None }
     }
 
     /// Sets the next id.
-    #[cfg(feature = "recording")]
     pub(super) const fn draw_next(&mut self, id: Option<SessionId>) {
         self.next = id;
     }
 
     /// Returns the id drawn since the last call.
-    #[cfg(feature = "recording")]
     pub(super) const fn take_drawn(&mut self) -> Option<SessionId> {
         self.last.take()
     }
 
     pub(super) fn draw(&mut self) -> SessionId {
-        #[cfg(feature = "recording")]
-        {
-            let id = self.next.take().unwrap_or_else(|| self.draw_anew());
-            self.last = Some(id);
-            id
-        }
-        #[cfg(not(feature = "recording"))]
-        self.draw_anew()
+        let id = self.next.take().unwrap_or_else(|| self.draw_anew());
+        self.last = Some(id);
+        id
     }
 
     /// Returns a number for a purpose other than a session id, as unpredictable as one.

@@ -189,7 +189,6 @@ impl Server {
     }
 
     /// Returns the id of the session with this key.
-    #[cfg(feature = "recording")]
     pub(crate) fn id_of_session(&self, session: SessionKey) -> Option<&SessionId> {
         let number = self.sessions.find_hashed(session.first().to_number(), &|_| true)?;
         Some(&self.connections.get(Key::from_number(number))?.session.as_ref()?.id)

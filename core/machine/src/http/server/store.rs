@@ -21,9 +21,8 @@ use super::store_queue::{Account, StoreQueue, length_of};
 use super::stream::Stream;
 
 /// Where events are kept for clients that resume a stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventStore {
     /// In the machine, within the [`ServerLimits`].

@@ -5,14 +5,12 @@ use core::time::Duration;
 use mcp_sansio_collections::Key;
 
 use crate::Instant;
-#[cfg(feature = "recording")]
 use crate::http::SessionId;
 use crate::http::{Content, ExchangeId, Response, ResponseHead, Status};
 use crate::peer::outbox::Channel;
 
 use super::exchange::{Exchange, ServerTransmit, State};
 use super::session::STANDALONE;
-#[cfg(feature = "recording")]
 use super::session::Transport;
 use super::{Connection, Server};
 
@@ -38,7 +36,6 @@ impl Server {
     /// Returns the information that a recorder needs before it polls an exchange: the HTTP+SSE
     /// session of the exchange, whose id is in its first event. Returns `None` if polling has no
     /// effect.
-    #[cfg(feature = "recording")]
     pub(crate) fn session_to_hide(&self, exchange: ExchangeId) -> Option<Option<SessionId>> {
         let entry = self.exchanges.get(exchange.0)?;
         if matches!(entry.state, State::Waiting | State::Reading) {

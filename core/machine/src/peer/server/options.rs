@@ -94,7 +94,7 @@ impl ServerOptions {
         self
     }
 
-    #[cfg(all(feature = "http", feature = "recording"))]
+    #[cfg(feature = "http")]
     pub(crate) fn catalog_to_offer(&self) -> &Catalog {
         &self.role.catalog
     }

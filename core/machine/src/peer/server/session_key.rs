@@ -19,7 +19,6 @@ impl Server {
     }
 
     /// Returns the sender of the last frame.
-    #[cfg(any(feature = "http", feature = "recording"))]
     pub(crate) const fn caller(&self) -> &Caller {
         &self.caller
     }
