@@ -214,7 +214,6 @@ mod server_card;
 mod server_endpoint;
 mod server_handle;
 mod server_item;
-#[cfg(feature = "http")]
 mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;
