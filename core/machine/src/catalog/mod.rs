@@ -30,6 +30,7 @@ mod item;
 mod list;
 mod lists;
 mod page;
+#[cfg(feature = "recording")]
 pub(crate) mod snapshot;
 pub(crate) mod subject;
 mod template;

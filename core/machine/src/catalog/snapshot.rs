@@ -8,13 +8,10 @@ use core::num::NonZeroUsize;
 use super::audience::{Audience, Restrictions};
 use super::item::{ItemKind, Listed, Schemas, ToolItem};
 use super::list::List;
-#[cfg(feature = "http")]
 use super::list::Listing;
 use super::{Catalog, Changes, match_template, runs_as_task};
-#[cfg(feature = "http")]
 use crate::Caller;
 use crate::protocol::{Prompt, Resource, ResourceTemplate, Tool};
-#[cfg(feature = "http")]
 use alloc::string::String;
 
 /// A catalog without pending changes, and without its validator, which machines do not use.
@@ -117,7 +114,6 @@ impl Catalog {
 
     /// Returns the scopes of a caller among those that items require, and those that stand for
     /// conditions.
-    #[cfg(feature = "http")]
     pub(crate) fn scopes_of(&self, caller: &Caller) -> Vec<String> {
         let mut scopes = Vec::new();
         let lists: [&dyn Listing; 4] =
