@@ -12,14 +12,13 @@ use mcp_sansio::protocol::{
     ServerCapabilities,
 };
 
-use super::catalog_edit::StateCheck;
 use super::context::{Call, FromRequest, RequestParts};
 use super::function::Handler;
 use super::reply::{
     ForRequest, HandlerError, IntoOutcome, Outcome, ResultBody, fallible, outcomes,
 };
 use super::server::{MethodHandler, Server};
-use super::server_item::ServerItem;
+use super::server_item::{ServerItem, StateCheck};
 use super::state::{StateTypes, take_state};
 use super::threading::{ThreadSafe, Threading};
 

@@ -1,17 +1,26 @@
 //! Input that a handler requests from the user or the host, the same in both eras.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::{Deref, DerefMut};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::{CommandError, Request, RequestHandle, ServerMachine as _};
 use mcp_sansio::protocol::{
     CreateMessageResult, ElicitFormParams, ElicitParams, ElicitResult, ElicitSchema,
     ElicitUrlParams, InputRequest, InputRequests, InputRequiredResult, ListRootsResult,
     PrimitiveSchema,
 };
+use mcp_sansio::{Instant, Revision};
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
 use super::reply::HandlerError;
+use super::server_endpoint::StreamServer;
 
 /// Input requests that must be answered before a request can be completed.
 ///
@@ -220,5 +229,175 @@ impl Elicit {
     #[must_use]
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> InputRequest {
         ElicitParams::from(ElicitUrlParams::new(message, url)).into()
+    }
+}
+
+// ------------------------------------------------------------------ outcome of a handler that asks
+
+/// Input requests that must be answered before a request can be completed. Built by
+/// [`InputRequiredBuilder`](super::InputRequiredBuilder), or from an [`InputRequiredResult`].
+///
+/// The code that sends input requests is reached only through this type, so the binary of a server
+/// without input requests does not contain it.
+#[derive(Debug)]
+pub struct InputRequired(Box<dyn InputRequirement>);
+
+/// The operations on a set of input requests.
+trait InputRequirement: fmt::Debug + Send + Sync {
+    fn put(
+        &self,
+        server: &mut StreamServer,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Result<(), CommandError>;
+
+    fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>);
+
+    fn required(&self) -> &InputRequiredResult;
+
+    fn required_mut(&mut self) -> &mut InputRequiredResult;
+
+    fn into_required(self: Box<Self>) -> InputRequiredResult;
+}
+
+impl InputRequirement for InputRequiredResult {
+    fn put(
+        &self,
+        server: &mut StreamServer,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Result<(), CommandError> {
+        server.require_input(request, self, now)
+    }
+
+    fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>) {
+        if let Some(questions) = &mut self.input_requests {
+            ids.name(request, questions);
+        }
+    }
+
+    fn required(&self) -> &InputRequiredResult {
+        self
+    }
+
+    fn required_mut(&mut self) -> &mut InputRequiredResult {
+        self
+    }
+
+    fn into_required(self: Box<Self>) -> InputRequiredResult {
+        *self
+    }
+}
+
+impl InputRequired {
+    /// Sets the ids of URL elicitations that the revision of `request` requires.
+    pub(super) fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>) {
+        self.0.name_elicitations(ids, request);
+    }
+
+    /// Answers a request of `server` with these input requests.
+    pub(super) fn put(
+        &self,
+        server: &mut StreamServer,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Result<(), CommandError> {
+        self.0.put(server, request, now)
+    }
+}
+
+impl From<InputRequiredResult> for InputRequired {
+    fn from(required: InputRequiredResult) -> Self {
+        Self(Box::new(required))
+    }
+}
+
+impl From<InputRequired> for InputRequiredResult {
+    fn from(questions: InputRequired) -> Self {
+        questions.0.into_required()
+    }
+}
+
+impl Deref for InputRequired {
+    type Target = InputRequiredResult;
+
+    fn deref(&self) -> &InputRequiredResult {
+        self.0.required()
+    }
+}
+
+impl DerefMut for InputRequired {
+    fn deref_mut(&mut self) -> &mut InputRequiredResult {
+        self.0.required_mut()
+    }
+}
+
+// ------------------------------------------------------------------ elicitation ids
+
+/// Derives the id of a URL elicitation from a secret.
+///
+/// An id is a keyed hash of the request, the key of the input request and the URL. Without the
+/// secret an id is indistinguishable from random bytes. The same input request of the same request
+/// keeps its id however often a handler sends it, and any other one gets a different id. So entropy
+/// is needed only once, and the endpoint stays deterministic.
+// MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014]
+#[derive(Clone, Copy)]
+pub(super) struct ElicitationIds(u64, u64);
+
+/// Separates these hashes from other uses of the seed.
+const LABEL: u64 = u64::from_be_bytes(*b"elicit\0\x01");
+
+impl ElicitationIds {
+    pub(super) const fn from_seed(seed: u64) -> Self {
+        Self(seed, LABEL)
+    }
+
+    /// Derives the keys in a way that does not reveal other values derived from the secret.
+    #[cfg(feature = "http")]
+    pub(super) fn from_secret(secret: &[u8; 32]) -> Self {
+        use sha2::{Digest, Sha256};
+
+        let hash = Sha256::new().chain_update(LABEL.to_be_bytes()).chain_update(secret).finalize();
+        let half =
+            |at: usize| hash[at..at + 8].iter().fold(0, |it, byte| it << 8 | u64::from(*byte));
+        Self(half(0), half(8))
+    }
+
+    /// Sets the ids that the input requests to the client of `request` need and lack.
+    // MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]: this revision has
+    // no ids.
+    pub(super) fn name(self, request: &Request<'_>, questions: &mut InputRequests) {
+        if request.revision != Revision::V2025_11_25 {
+            return;
+        }
+        for (key, question) in questions.iter_mut() {
+            if let InputRequest::Elicit(ElicitParams::Url(params)) = question
+                && params.elicitation_id.is_none()
+            {
+                params.elicitation_id = Some(self.id(request.handle, key, &params.url));
+            }
+        }
+    }
+
+    /// Returns an id of 128 bits.
+    fn id(self, request: RequestHandle, key: &str, url: &str) -> String {
+        let half = |number: u8| {
+            // SipHash-2-4 is a pseudorandom function; the hashers of the tables are not.
+            #[expect(deprecated, reason = "`DefaultHasher` may change its algorithm")]
+            let mut hasher = core::hash::SipHasher::new_with_keys(self.0, self.1);
+            (number, request, key, url).hash(&mut hasher);
+            hasher.finish().to_be_bytes()
+        };
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&half(0));
+        bytes[8..].copy_from_slice(&half(1));
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+}
+
+impl fmt::Debug for ElicitationIds {
+    /// Omits the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ElicitationIds(..)")
     }
 }

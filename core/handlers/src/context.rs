@@ -15,12 +15,12 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::blocking::Spawner;
-use super::catalog_edit::CatalogEdit;
-use super::command::Command;
+use super::function::Spawner;
+use super::mailbox::Command;
 use super::mailbox::Mailbox;
+use super::mailbox::SendError;
 use super::reply::{ForPrompt, ForRequest, ForResource, ForTool, HandlerError};
-use super::send_error::SendError;
+use super::server_item::CatalogEdit;
 use super::state::StateMap;
 
 /// A request to a server or a host, before its handler decodes it.
@@ -38,7 +38,7 @@ pub struct RequestParts<'r, 'f> {
     /// Set when a blocking handler's answer is no longer needed.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
     /// The observation of the request, if this side has an observer.
-    pub(super) observation: Option<&'r crate::observed_handler::SharedObservation>,
+    pub(super) observation: Option<&'r crate::executor::SharedObservation>,
 }
 
 /// A request to a server, with the other inputs of its handler.
@@ -56,7 +56,7 @@ pub(super) struct Incoming<'r, 'f> {
     /// The lists of the server, for a list request.
     pub(super) lists: Option<&'r Lists>,
     /// The observation of the request, if the server has an observer.
-    pub(super) observation: Option<&'r crate::observed_handler::SharedObservation>,
+    pub(super) observation: Option<&'r crate::executor::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
     pub(super) client_extensions: Option<&'r Json>,
 }
@@ -111,7 +111,7 @@ pub struct Context {
     tasks: bool,
     is_task: bool,
     id: Option<RequestId>,
-    observation: Option<crate::observed_handler::SharedObservation>,
+    observation: Option<crate::executor::SharedObservation>,
     pub(super) client_extensions: Option<Json>,
 }
 

@@ -8,11 +8,11 @@ use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{CallToolResult, Capability, SerializeAt};
 use mcp_sansio::{Era, Instant, Job};
 
-use super::catalog_edit::ItemHandler;
 use super::context::{CommandSender, Incoming, RequestParts};
-use super::panics::PanicGuard;
+use super::executor::PanicGuard;
 use super::reply::{Outcome, ResultBody};
 use super::server::Handlers;
+use super::server_item::ItemHandler;
 use super::threading::{Step, Threading};
 
 impl<K: Threading> Handlers<K> {
@@ -116,7 +116,7 @@ pub(super) struct Invocation<'a, K: Threading> {
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
     /// The observation of the request, if the server has an observer.
-    pub(super) observation: Option<crate::observed_handler::SharedObservation>,
+    pub(super) observation: Option<crate::executor::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
     pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
 }

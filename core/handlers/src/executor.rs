@@ -1,3 +1,5 @@
+//! Polls the pending handlers of a connection, in the context of their observation.
+
 use alloc::sync::Arc;
 use alloc::task::Wake;
 use alloc::vec::Vec;
@@ -5,10 +7,15 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::Observation;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::mailbox::Mailbox;
-use super::panics::{PanicGuard, Panicked};
+use super::reply::Outcome;
+use super::threading::{Step, Threading};
+
+pub(super) use mcp_sansio::{PanicGuard, Panicked};
 
 /// The running handlers, each in the slot of its request and with its data. `F` is the future of a
 /// handler, `C` the command type of the driver's mailbox.
@@ -167,5 +174,61 @@ impl<F, C, T> core::fmt::Debug for Executor<F, C, T> {
         let running =
             self.places.iter().chain(&self.detached).filter(|place| place.task.is_some()).count();
         f.debug_struct("Executor").field("running", &running).finish_non_exhaustive()
+    }
+}
+
+// ------------------------------------------------------------------ observed handlers
+
+/// The observation of a request, shared with its machine.
+pub(super) type SharedObservation = Arc<dyn Observation>;
+
+/// Calls a handler in the context of its observation, if it has one.
+pub(super) fn call_observed<K: Threading>(
+    observation: Option<SharedObservation>,
+    call: impl FnOnce() -> Step<K>,
+) -> Step<K> {
+    let Some(observation) = observation else { return call() };
+    let (mut call, mut step) = (Some(call), None);
+    observation.run(&mut || {
+        if let Some(call) = call.take() {
+            step = Some(call());
+        }
+    });
+    match step {
+        Some(Step::Pending(task)) => Step::Pending(K::observed(task, observation)),
+        Some(step) => step,
+        // The observer has broken its contract.
+        None => Step::Ready(Panicked.into()),
+    }
+}
+
+/// A pending handler that is polled in the context of its observation.
+pub(super) struct ObservedTask<F> {
+    task: F,
+    observation: SharedObservation,
+}
+
+impl<F> ObservedTask<F> {
+    pub(super) const fn new(task: F, observation: SharedObservation) -> Self {
+        Self { task, observation }
+    }
+}
+
+impl<F: Future<Output = Outcome> + Unpin> Future for ObservedTask<F> {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let Self { task, observation } = &mut *self;
+        let mut polled = Poll::Pending;
+        observation.run(&mut || polled = Pin::new(&mut *task).poll(cx));
+        polled
+    }
+}
+
+// ------------------------------------------------------------------ panics
+
+impl From<Panicked> for Outcome {
+    fn from(panicked: Panicked) -> Self {
+        Self::Error(ErrorObject::from(panicked))
     }
 }

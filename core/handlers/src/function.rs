@@ -1,11 +1,24 @@
+//! Functions as handlers: plain, `async`, blocking, and with errors of the application.
+
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use core::error::Error;
+use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use mcp_sansio::Job;
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio_sync::Mutex;
+use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::{FromRequest, RequestParts};
-use super::reply::{IntoOutcome, Outcome};
+use super::reply::{HandlerError, IntoOutcome, Outcome};
 use super::state::StateTypes;
 use super::threading::{Local, Step, ThreadSafe, Threading};
 
@@ -136,5 +149,361 @@ where
                 Step::Pending(task)
             }
         })
+    }
+}
+
+// ------------------------------------------------------------------ handlers that may block, on threads of their own
+
+/// Runs a job where it may block.
+pub(super) type Spawner = Arc<dyn Fn(Job) + Send + Sync>;
+
+/// A plain function as a handler that may block; returned by [`blocking`].
+#[derive(Clone, Copy, Debug)]
+pub struct Blocking<F>(pub(super) F);
+
+/// Wraps a long-running or blocking function as a handler.
+///
+/// The function runs where [`Server::spawner`](super::Server::spawner) puts it, or on the adapter's
+/// [threads for blocking work](super::endpoint::Endpoint::set_spawner), in parallel to the connection; its
+/// messages are sent at once. With neither it runs where the connection is driven, which then waits
+/// for it. It cannot be interrupted: when its request is cancelled,
+/// [`is_cancelled`](super::Context::is_cancelled) returns `true`.
+pub const fn blocking<F>(function: F) -> Blocking<F> {
+    Blocking(function)
+}
+
+/// Marks a blocking function from `In` to `Out`.
+#[derive(Debug)]
+pub struct BlockingMarker<In, Out>(PhantomData<fn(In) -> Out>);
+
+impl<In, Out> HandlerInput for BlockingMarker<In, Out> {
+    type In = In;
+    type Out = Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F, In, R, Of> Handler<ThreadSafe, Of, BlockingMarker<In, R>> for Blocking<F>
+where
+    F: Fn(In) -> R + Send + Sync + 'static,
+    In: FromRequest<Of> + Send + 'static,
+    R: IntoOutcome<Of>,
+{
+    fn into_function(self) -> <ThreadSafe as Threading>::Function {
+        let function = Arc::new(self.0);
+        Arc::new(move |mut received: RequestParts<'_, '_>| {
+            let default_spawner = received.default_spawner;
+            let spawner: &dyn Fn(Job) = match (received.spawner, &default_spawner) {
+                (Some(spawner), _) => &**spawner,
+                (None, Some(spawner)) => spawner,
+                (None, None) => {
+                    let input = decode(received);
+                    return Step::Ready(
+                        input.map_or_else(|done| *done, |i| function(i).into_outcome()),
+                    );
+                }
+            };
+            let cancelled = Arc::new(AtomicBool::new(false));
+            received.cancelled = Some(Arc::clone(&cancelled));
+            let observation = received.observation.cloned();
+            let input: In = match decode(received) {
+                Ok(input) => input,
+                Err(done) => return Step::Ready(*done),
+            };
+            let answer = Arc::new(JobResult::default());
+            let (function, promise) = (Arc::clone(&function), JobGuard(Some(Arc::clone(&answer))));
+            if let Some(observation) = observation {
+                let mut work = Some(move || promise.complete(function(input).into_outcome()));
+                let mut run = move || work.take().into_iter().for_each(|work| work());
+                spawner(Box::new(move || observation.run(&mut run)));
+                let task: <ThreadSafe as Threading>::Task =
+                    Box::pin(JobFuture { answer, cancelled });
+                return Step::Pending(task);
+            }
+            spawner(Box::new(move || promise.complete(function(input).into_outcome())));
+            let task: <ThreadSafe as Threading>::Task = Box::pin(JobFuture { answer, cancelled });
+            Step::Pending(task)
+        })
+    }
+}
+
+// `blocking(fallible(function))` is `fallible(blocking(function))`. The bounds are those of the inner
+// `blocking`: to name it would make the search for an implementation endless.
+#[diagnostic::do_not_recommend]
+impl<F, In, R, Of> Handler<ThreadSafe, Of, FallibleMarker<BlockingMarker<In, R>>>
+    for Blocking<Fallible<F>>
+where
+    F: Fn(In) -> R + Send + Sync + 'static,
+    In: FromRequest<Of> + Send + 'static,
+    R: IntoOutcome<WithError<Of>>,
+{
+    fn into_function(self) -> <ThreadSafe as Threading>::Function {
+        let function = Blocking(self.0.0);
+        Handler::<ThreadSafe, WithError<Of>, BlockingMarker<In, R>>::into_function(function)
+    }
+}
+
+/// The outcome of a job, shared with the driver.
+#[derive(Default)]
+struct JobResult(Mutex<(Option<Outcome>, Option<Waker>)>);
+
+impl JobResult {
+    fn set(&self, outcome: Outcome) {
+        let waker = self.0.lock(|(answer, waker)| {
+            *answer = Some(outcome);
+            waker.take()
+        });
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Guarantees an answer: dropping it unfinished sets an error.
+struct JobGuard(Option<Arc<JobResult>>);
+
+impl JobGuard {
+    fn complete(mut self, outcome: Outcome) {
+        if let Some(answer) = self.0.take() {
+            answer.set(outcome);
+        }
+    }
+}
+
+impl Drop for JobGuard {
+    fn drop(&mut self) {
+        if let Some(answer) = self.0.take() {
+            answer.set(Outcome::Error(ErrorObject::internal("the handler did not finish")));
+        }
+    }
+}
+
+/// The future of the request that waits for the job. Dropped with the request.
+struct JobFuture {
+    answer: Arc<JobResult>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Future for JobFuture {
+    type Output = Outcome;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        // Wakers are cloned and dropped outside of the lock, because they run foreign code.
+        let mut waker = Some(cx.waker().clone());
+        let polled = self.answer.0.lock(|(answer, known)| match answer.take() {
+            Some(outcome) => Poll::Ready(outcome),
+            None => {
+                core::mem::swap(known, &mut waker);
+                Poll::Pending
+            }
+        });
+        drop(waker);
+        polled
+    }
+}
+
+impl Drop for JobFuture {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+// ------------------------------------------------------------------ handlers that return an error of the application
+
+/// An error of the application that a [`fallible`] handler can return: it decides what the client
+/// sees.
+///
+/// It is implemented for texts, which the client sees unchanged, and for `Box<dyn Error>` and (with
+/// the feature `anyhow`) `anyhow::Error`, which are [internal](HandlerError::Internal) errors.
+///
+/// ```
+/// use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+/// use mcp_sansio_handlers::{HandlerError, IntoHandlerError};
+///
+/// #[derive(Debug)]
+/// enum StoreError { NoSuchNote(String), Quota, Disk(std::io::Error) }
+///
+/// impl IntoHandlerError for StoreError {
+///     fn into_handler_error(self) -> HandlerError {
+///         match self {
+///             // The model can try another title.
+///             Self::NoSuchNote(title) => HandlerError::failed(format!("no note {title:?}")),
+///             // A protocol error, for the program of the client.
+///             Self::Quota => {
+///                 let error = ErrorObject::new(ErrorCode(429), "too many notes");
+///                 HandlerError::Protocol(error.with_data(RawJson::EMPTY_OBJECT))
+///             }
+///             // A detail that no client should see.
+///             Self::Disk(_) => HandlerError::failed("the notes cannot be read now"),
+///         }
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "it is not known how a handler shows the error `{Self}`",
+    note = "implement `IntoHandlerError` for it"
+)]
+pub trait IntoHandlerError {
+    /// Converts the error into the one that the client gets.
+    fn into_handler_error(self) -> HandlerError;
+}
+
+impl IntoHandlerError for HandlerError {
+    fn into_handler_error(self) -> HandlerError {
+        self
+    }
+}
+
+macro_rules! shown_texts {
+    ($($text:ty)+) => { $(
+        impl IntoHandlerError for $text {
+            fn into_handler_error(self) -> HandlerError {
+                HandlerError::failed(self)
+            }
+        }
+    )+ };
+}
+
+shown_texts!(String &'static str Cow<'static, str>);
+
+// A `HandlerError` that `?` put into one of these errors is taken out again unchanged.
+macro_rules! any_errors {
+    ($($(#[$feature:meta])? $error:ty, $from:expr;)+) => { $(
+        $(#[$feature])?
+        impl IntoHandlerError for $error {
+            fn into_handler_error(self) -> HandlerError {
+                match self.downcast::<Carried>() {
+                    Ok(carried) => carried.into_inner(),
+                    Err(error) => HandlerError::Internal(error.to_string()),
+                }
+            }
+        }
+
+        $(#[$feature])?
+        impl From<HandlerError> for $error {
+            fn from(error: HandlerError) -> Self {
+                $from(Carried(error))
+            }
+        }
+    )+ };
+}
+
+any_errors! {
+    Box<dyn Error + Send + Sync>, Box::new;
+    Box<dyn Error>, Box::new;
+    #[cfg(feature = "anyhow")] anyhow::Error, anyhow::Error::new;
+}
+
+/// A handler's error as a standard error. `HandlerError` does not implement [`Error`], so that `?` can
+/// convert any standard error into it.
+struct Carried(HandlerError);
+
+impl Carried {
+    fn into_inner(self) -> HandlerError {
+        self.0
+    }
+}
+
+impl fmt::Debug for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Error for Carried {}
+
+/// A handler that returns an error of the application; returned by [`fallible`].
+#[derive(Clone, Copy, Debug)]
+pub struct Fallible<F>(pub(super) F);
+
+/// Wraps a handler that returns a `Result` with an error of the application, whose
+/// [`IntoHandlerError`] decides what the client sees.
+///
+/// Other handlers return [`HandlerError`], into which `?` converts any error. Because that is the
+/// only error of theirs, the compiler infers it for a closure that ends with `Ok(..)`.
+///
+/// ```
+/// use mcp_sansio_handlers::{Call, HandlerError, IntoHandlerError, NoArguments, Server, fallible};
+///
+/// #[derive(Debug)]
+/// struct Unplugged;
+///
+/// impl IntoHandlerError for Unplugged {
+///     fn into_handler_error(self) -> HandlerError {
+///         HandlerError::failed("the sensor is unplugged: plug it in and try again")
+///     }
+/// }
+///
+/// async fn read(_: Call<NoArguments>) -> Result<String, Unplugged> {
+///     Err(Unplugged)
+/// }
+///
+/// type AnyError = Box<dyn std::error::Error + Send + Sync>;
+///
+/// fn calibrate(_: Call<NoArguments>) -> Result<String, AnyError> {
+///     Ok(format!("offset {}", "0.5".parse::<f32>()?))
+/// }
+///
+/// let server = Server::new("thermometer", "1.0.0")
+///     .tool("read", "The temperature", fallible(read))
+///     .tool("calibrate", "Calibrates the sensor", fallible(calibrate));
+/// # let host = mcp_sansio_handlers::Host::new("demo", "1.0.0");
+/// # let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
+/// # let result = pair.run(client.call_tool("read", &NoArguments {}))?;
+/// # assert_eq!(result.is_error, Some(true));
+/// # let result = pair.run(client.call_tool("calibrate", &NoArguments {}))?;
+/// # assert_eq!(result.first_text(), Some("offset 0.5"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub const fn fallible<F>(function: F) -> Fallible<F> {
+    Fallible(function)
+}
+
+/// Marks handlers of the kind `Of` whose errors are those of the application.
+#[derive(Debug)]
+pub struct WithError<Of>(PhantomData<Of>);
+
+/// Marks a function that `M` marks and that returns an error of the application.
+#[derive(Debug)]
+pub struct FallibleMarker<M>(PhantomData<M>);
+
+impl<M: HandlerInput> HandlerInput for FallibleMarker<M> {
+    type In = M::In;
+    type Out = M::Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K, Of, M, F> Handler<K, Of, FallibleMarker<M>> for Fallible<F>
+where
+    K: Threading,
+    F: Handler<K, WithError<Of>, M>,
+{
+    fn into_function(self) -> K::Function {
+        self.0.into_function()
+    }
+
+    fn states(&self) -> StateTypes {
+        self.0.states()
+    }
+}
+
+impl<Of, In: FromRequest<Of>> FromRequest<WithError<Of>> for In {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
+        <Self as FromRequest<Of>>::from_request(received)
+    }
+}
+
+impl<Of, T, E> IntoOutcome<WithError<Of>> for Result<T, E>
+where
+    E: IntoHandlerError,
+    Result<T, HandlerError>: IntoOutcome<Of>,
+{
+    fn into_outcome(self) -> Outcome {
+        self.map_err(IntoHandlerError::into_handler_error).into_outcome()
     }
 }

@@ -21,13 +21,13 @@
 //! ```
 
 pub use super::arguments::ForCompletion;
+pub use super::ask::InputRequired;
 #[cfg(feature = "auth")]
 pub use super::authorization::AuthorizationFunction;
-pub use super::blocking::{Blocking, BlockingMarker};
 pub use super::context::{FromRequest, RequestParts};
-pub use super::fallible::{Fallible, FallibleMarker, WithError};
 pub use super::function::{Async, Handler, HandlerInput, Plain};
-pub use super::input_required::InputRequired;
+pub use super::function::{Blocking, BlockingMarker};
+pub use super::function::{Fallible, FallibleMarker, WithError};
 #[cfg(feature = "protection")]
 pub use super::protection::TokenCheckFuture;
 pub use super::reply::{

@@ -16,8 +16,8 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::CommandSender;
 use super::dispatch::{Invocation, into_owned_request};
+use super::executor::PanicGuard;
 use super::middleware::{EndpointClock, ServerLayers as _, Wrapped};
-use super::panics::PanicGuard;
 use super::reply::Outcome;
 use super::server::Handlers;
 use super::threading::{Step, ThreadSafe, Threading};
@@ -43,7 +43,7 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
     /// The observation of the request, if the server has an observer.
-    pub(super) observation: Option<crate::observed_handler::SharedObservation>,
+    pub(super) observation: Option<crate::executor::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
     pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
 }
@@ -164,7 +164,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             Some((layers, wrapped)) => layers.call(invocation, wrapped, &request),
             None => invocation.call(&request),
         };
-        let step = super::observed_handler::call_observed(observation, call);
+        let step = super::executor::call_observed(observation, call);
         match step {
             Step::Ready(outcome) => HandlerPoll::Ready(HandlerOutput { request, outcome }),
             Step::Pending(task) => HandlerPoll::Pending(PendingHandler {

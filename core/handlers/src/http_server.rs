@@ -12,22 +12,22 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerMachine, ServerSession};
 use mcp_sansio::{Caller, Era, Instant, Job, Recorded};
 
-use super::catalog_edit::ItemHandlers;
-use super::command::Command;
+use super::ask::ElicitationIds;
+use super::ask::InputRequired;
+use super::connections::ServerHandle;
 use super::context::CommandSender;
-use super::elicitation_ids::ElicitationIds;
+use super::executor::{PanicGuard, Panicked};
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
-use super::input_required::InputRequired;
+use super::mailbox::Command;
 use super::mailbox::Mailbox;
 use super::middleware::ServerLayers as _;
-use super::panics::{PanicGuard, Panicked};
 use super::proof_replies::ProofReplies;
 use super::reply::Outcome;
 use super::sealing;
 use super::server::Server;
 use super::server_binding::{RunningHandlers, ServerBinding, remove_sessions};
 use super::server_endpoint::ServerEndpoint;
-use super::server_handle::ServerHandle;
+use super::server_item::ItemHandlers;
 use super::task::{OpenTasks, TaskFactory, TaskHandler, TaskSharing};
 use super::threading::{ThreadSafe, Threading};
 

@@ -162,21 +162,16 @@ mod arguments;
 mod ask;
 #[cfg(feature = "auth")]
 mod authorization;
-mod blocking;
 mod call_parts;
-mod catalog_edit;
 #[cfg(feature = "client")]
 mod client;
-mod command;
 mod connection_options;
 mod connections;
 mod context;
 mod dispatch;
-mod elicitation_ids;
 pub mod endpoint;
 mod executor;
 pub mod extension;
-mod fallible;
 mod function;
 pub mod handler;
 #[cfg(feature = "http")]
@@ -185,15 +180,11 @@ mod http_call;
 mod http_server;
 #[cfg(feature = "http")]
 mod http_server_store;
-mod input_required;
 mod into_endpoint;
-mod json_object;
 mod mailbox;
 pub mod middleware;
 #[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
 mod no_authorization;
-mod observed_handler;
-mod panics;
 #[cfg(feature = "http")]
 mod proof_replies;
 #[cfg(feature = "protection")]
@@ -206,15 +197,12 @@ mod reply;
 mod schema;
 #[cfg(feature = "seal")]
 mod sealing;
-mod send_error;
 mod server;
 mod server_binding;
 #[cfg(feature = "server-card")]
 mod server_card;
 mod server_endpoint;
-mod server_handle;
 mod server_item;
-mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;
 mod state;
@@ -226,8 +214,6 @@ mod token_handler;
 pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
 #[cfg(feature = "auth")]
 pub use authorization::{Authorization, CredentialLock, CredentialStore, MemoryStore};
-pub use blocking::blocking;
-pub use catalog_edit::CatalogEdit;
 #[cfg(feature = "client")]
 pub use client::{
     CallFuture, Client, ClientCall, ClientError, ClientTask, ClosedFuture, ConnectionError, Host,
@@ -235,16 +221,18 @@ pub use client::{
     ServersError, Session, Subscription, TaskCall, TaskFuture,
 };
 pub use connections::Connections;
+pub use connections::ServerHandle;
 pub use context::{Call, Context, NoArguments, ReadResource};
-pub use fallible::{IntoHandlerError, fallible};
+pub use function::blocking;
+pub use function::{IntoHandlerError, fallible};
+pub use mailbox::SendError;
 #[cfg(feature = "protection")]
 pub use protection::TokenRequirement;
 pub use reply::{HandlerError, Structured};
-pub use send_error::SendError;
 pub use server::Server;
 #[cfg(feature = "server-card")]
 pub use server_card::{InvalidServerCard, RemoteEndpoint, ServerCard};
-pub use server_handle::ServerHandle;
+pub use server_item::CatalogEdit;
 pub use server_item::ServerItem;
 pub use state::State;
 pub use task::{TaskEvent, TaskSettings};

@@ -7,7 +7,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse};
 
 use super::client::http::HttpClient;
-use super::panics::PanicGuard;
+use super::executor::PanicGuard;
 use super::threading::Threading;
 
 /// Connects the machine of a connection directly to the network.

@@ -18,8 +18,8 @@ use mcp_sansio_oauth::protected_resource::{
     DpopProof, Grant, ItemLookup, ProtectedResource, TokenCheck,
 };
 
+use super::executor::{PanicGuard, Panicked};
 use super::http_server::HttpServer;
-use super::panics::{PanicGuard, Panicked};
 use super::proof_replies::ProofSlot;
 use super::server::Server;
 use super::threading::{ThreadSafe, Threading};

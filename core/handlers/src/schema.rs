@@ -12,9 +12,8 @@ use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
 use super::ask::Elicit;
-use super::blocking::{Blocking, blocking};
 use super::context::{Call, NoArguments};
-use super::function::{Handler, HandlerInput};
+use super::function::{Blocking, Handler, HandlerInput, blocking};
 use super::reply::{ForPrompt, ForTool, Structured};
 use super::server::Server;
 use super::server_item::ServerItem;

@@ -14,24 +14,24 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Job, Tape};
 
-use super::blocking::Spawner;
-use super::catalog_edit::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
 use super::connection_options::connection_options;
 use super::connections::Join;
 use super::context::CommandSender;
 use super::dispatch::StateSeal;
-use super::function::Handler;
+use super::executor::PanicGuard;
+use super::function::{Handler, Spawner};
 #[cfg(feature = "http")]
 use super::http_server::HttpServerMachine;
 use super::into_endpoint::IntoEndpoint;
-use super::panics::PanicGuard;
+use super::mailbox::MailboxLimits;
 use super::recorder::Recorder;
 use super::reply::{ForPrompt, ForRequest, ForResource, ForTool};
 use super::server_binding::remove_sessions;
 use super::server_endpoint::ServerEndpoint;
 use super::server_endpoint::StreamServer;
-use super::server_item::{ItemDefinition, ItemDetails, ServerItem};
-use super::shares::MailboxLimits;
+use super::server_item::{
+    CatalogEdit, ItemDefinition, ItemDetails, ItemHandler, ItemHandlers, ServerItem, StateCheck,
+};
 use super::state::{StateMap, StateTypes};
 use super::task::TaskFactory;
 use super::threading::{Local, ThreadSafe, Threading};

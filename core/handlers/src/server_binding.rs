@@ -12,11 +12,11 @@ use mcp_sansio::peer::{
 };
 use mcp_sansio::{Instant, SessionKey};
 
-use super::catalog_edit::ItemHandlers;
-use super::command::Command;
+use super::ask::InputRequired;
 use super::executor::{DETACHED, Executor};
-use super::input_required::InputRequired;
+use super::mailbox::Command;
 use super::server_endpoint::StreamServer;
+use super::server_item::ItemHandlers;
 use super::task::{OpenTasks, TaskFactory, TaskHandler, TaskSharing};
 use super::threading::Threading;
 

@@ -11,19 +11,19 @@ use mcp_sansio::peer::{
 use mcp_sansio::stream::Endpoint;
 use mcp_sansio::{Instant, Job, Recorded};
 
-use super::catalog_edit::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
-use super::command::Command;
+use super::ask::ElicitationIds;
+use super::connections::ServerHandle;
 use super::context::CommandSender;
 use super::dispatch::{Invocation, check_output, into_owned_request};
-use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
+use super::executor::{PanicGuard, Panicked};
+use super::mailbox::Command;
 use super::mailbox::Mailbox;
 use super::middleware::{EndpointClock, ServerLayers as _};
-use super::panics::{PanicGuard, Panicked};
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::server_binding::{RunningHandlers, ServerBinding};
-use super::server_handle::ServerHandle;
+use super::server_item::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
 use super::task::{ProgressReport, TaskHandler, TaskStart, Tasks, is_task_request};
 use super::threading::{Step, ThreadSafe, Threading};
 
@@ -410,7 +410,7 @@ impl<K: Threading> ServerEndpoint<K> {
             }
             _ => invocation.call(&request),
         };
-        let step = super::observed_handler::call_observed(observation, call);
+        let step = super::executor::call_observed(observation, call);
         match step {
             Step::Ready(outcome) => self.finish(&request, outcome, now),
             Step::Pending(task) => {

@@ -18,7 +18,7 @@ use shuttle::{future, thread};
 use super::endpoint::Endpoint;
 use super::executor::Executor;
 use super::mailbox::Mailbox;
-use super::shares::MailboxLimits;
+use super::mailbox::MailboxLimits;
 use super::{Call, Client, Host, Server};
 
 /// A flag that a handler waits for.

@@ -10,10 +10,11 @@ use core::ops::Deref;
 
 use mcp_sansio::catalog::CatalogError;
 
-use super::blocking::{Blocking, BlockingMarker};
 use super::context::{FromRequest, RequestParts};
-use super::fallible::{Fallible, FallibleMarker, WithError};
-use super::function::{Async, Handler, HandlerInput, Plain};
+use super::function::{
+    Async, Blocking, BlockingMarker, Fallible, FallibleMarker, Handler, HandlerInput, Plain,
+    WithError,
+};
 use super::reply::{ForPrompt, ForRequest, ForResource, ForTool, HandlerError, IntoOutcome};
 use super::server::Server;
 use super::threading::{Local, ThreadSafe, Threading};

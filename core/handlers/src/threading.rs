@@ -129,7 +129,7 @@ mod sealed {
         /// Polls a pending handler in the context of its observation.
         fn observed(
             task: <Self as Threading>::Task,
-            observation: crate::observed_handler::SharedObservation,
+            observation: crate::executor::SharedObservation,
         ) -> <Self as Threading>::Task
         where
             Self: Threading;
@@ -142,9 +142,9 @@ mod sealed {
 
         fn observed(
             task: <Self as Threading>::Task,
-            observation: crate::observed_handler::SharedObservation,
+            observation: crate::executor::SharedObservation,
         ) -> <Self as Threading>::Task {
-            alloc::boxed::Box::pin(crate::observed_handler::ObservedTask::new(task, observation))
+            alloc::boxed::Box::pin(crate::executor::ObservedTask::new(task, observation))
         }
     }
 
@@ -155,9 +155,9 @@ mod sealed {
 
         fn observed(
             task: <Self as Threading>::Task,
-            observation: crate::observed_handler::SharedObservation,
+            observation: crate::executor::SharedObservation,
         ) -> <Self as Threading>::Task {
-            alloc::boxed::Box::pin(crate::observed_handler::ObservedTask::new(task, observation))
+            alloc::boxed::Box::pin(crate::executor::ObservedTask::new(task, observation))
         }
     }
 }

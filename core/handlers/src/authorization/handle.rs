@@ -1,5 +1,5 @@
 use crate::client::{Client, Command};
-use crate::send_error::SendError;
+use crate::mailbox::SendError;
 
 impl Client {
     /// Signs in now, without waiting for the server to require a token: loads the stored credential

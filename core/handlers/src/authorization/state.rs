@@ -12,7 +12,7 @@ use mcp_sansio::peer::TransportFailure;
 use mcp_sansio_oauth::client::{AuthorizationClient, AuthorizationEvent, Routing};
 
 use crate::client::http::HttpClient;
-use crate::panics::PanicGuard;
+use crate::executor::PanicGuard;
 use crate::threading::Threading;
 
 use super::tasks::Tasks;

@@ -13,9 +13,9 @@ use mcp_sansio_oauth::client::{
 };
 
 use crate::executor::Executor;
+use crate::executor::{PanicGuard, Panicked};
 use crate::mailbox::Mailbox;
-use crate::panics::{PanicGuard, Panicked};
-use crate::shares::{Cost, MailboxLimits, Metered};
+use crate::mailbox::{Cost, MailboxLimits, Metered};
 use crate::threading::Threading;
 
 use super::action::ActionOutput;

@@ -25,11 +25,9 @@ use super::pending::{CallPool, Pending, Subscription};
 use super::{Client, ClientError, Command, ConnectionState, Session};
 #[cfg(feature = "http")]
 use crate::AuthorizationState;
-use crate::executor::Executor;
-use crate::mailbox::Mailbox;
-use crate::panics::PanicGuard;
+use crate::executor::{Executor, PanicGuard};
+use crate::mailbox::{Mailbox, MailboxLimits};
 use crate::reply::Outcome;
-use crate::shares::MailboxLimits;
 use crate::threading::{ThreadSafe, Threading};
 
 /// The machine of a client over a byte stream.

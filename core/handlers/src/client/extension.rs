@@ -22,11 +22,11 @@ use super::host::{Asked, Host, HostRequest, send_result};
 use super::pending::ClientCall;
 use super::{Client, ClientError, Command, Session};
 use crate::context::{FromRequest, RequestParts, invalid_params};
-use crate::extension::marker::ForHostExtension;
-use crate::extension::method::{ExtensionGateError, ExtensionMethod, MethodRow};
-use crate::extension::notification::{ExtensionNotification, Receiver, Receivers};
-use crate::extension::registration::{RegisteredExtension, unmet};
 use crate::extension::server::declared_in;
+use crate::extension::{
+    ExtensionGateError, ExtensionMethod, ExtensionNotification, ForHostExtension, MethodRow,
+    Receiver, Receivers, RegisteredExtension, unmet,
+};
 use crate::function::Handler;
 use crate::reply::{HandlerError, Outcome};
 use crate::threading::{ThreadSafe, Threading};

@@ -415,7 +415,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             let called = guard.run(|| function(parts));
             called.unwrap_or_else(|panicked| Step::Ready(panicked.into()))
         };
-        let step = crate::observed_handler::call_observed(observation, call);
+        let step = crate::executor::call_observed(observation, call);
         match step {
             Step::Ready(outcome) => self.answer(place, outcome, now),
             Step::Pending(task) => {

@@ -5,7 +5,7 @@ use mcp_sansio::peer::ClientMachine as _;
 use mcp_sansio::{Instant, Job, Recorded};
 
 use super::endpoint::ClientEndpoint;
-use crate::panics::PanicGuard;
+use crate::executor::PanicGuard;
 use crate::threading::{ThreadSafe, Threading};
 
 /// The machine of a client over HTTP.

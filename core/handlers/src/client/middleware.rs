@@ -22,15 +22,14 @@ use super::endpoint::ClientEndpoint;
 use super::host::{CacheMode, Host};
 use super::pending::{CallFuture, ClientCall, OnProgress, Pending};
 use super::{Client, ClientError, Session};
-use crate::json_object::{has_members, with_member};
 use crate::middleware::access_log::{AccessOutcome, AccessRecord};
 use crate::middleware::around::sealed::Sealed;
 use crate::middleware::around::{
     Around, AroundSend, Layers, Middleware, MiddlewareResult, Next, layer,
 };
-use crate::middleware::limit_error::LimitError;
-use crate::middleware::rate_limit::CallerKey;
+use crate::middleware::rate_limit::{CallerKey, LimitError};
 use crate::middleware::{AccessLog, RateLimit};
+use crate::reply::{has_members, with_member};
 use crate::threading::Threading;
 
 /// The calls of a client, as what middleware runs around: [`Next<Calls>`](Next).

@@ -35,13 +35,11 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::mailbox::{Mailbox, SendFailure};
-use super::panics::PanicGuard;
-use super::send_error::SendError;
-use super::server::Observers;
-use super::shares::{Coalesced, Cost, Metered};
-
+use super::executor::PanicGuard;
+use super::mailbox::{Coalesced, Cost, Mailbox, Metered, SendError, SendFailure};
 use super::middleware::LimitError;
+use super::server::Observers;
+
 use host::CacheMode;
 use middleware::ConnectionLayers;
 use opening::Opening;

@@ -25,7 +25,7 @@ use super::host::CacheMode;
 use super::middleware::{ClientRequest, LayeredCall};
 use super::tasks::FollowedTask;
 use super::{Client, ClientError, Command};
-use crate::panics::PanicGuard;
+use crate::executor::PanicGuard;
 
 /// The state of a call, shared by its caller and the driver.
 pub(crate) struct Pending {

@@ -4,21 +4,20 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::Era;
-use mcp_sansio::Revision;
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp_sansio::peer::{MessageMiddleware, MethodName, Request, UnknownMethods};
 use mcp_sansio::protocol::{
     Capabilities, Capability, ExtensionError, InputRequest, SerializeAt, Side, missing_extension,
 };
+use mcp_sansio::{Era, Revision};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::marker::ForExtension;
-use super::method::{ExtensionGateError, ExtensionMethod, MethodRow};
-use super::notification::{ExtensionNotification, Receiver, Receivers};
-use super::registration::{RegisteredExtension, unmet};
+use super::{
+    ExtensionGateError, ExtensionMethod, ExtensionNotification, ForExtension, MethodRow, Receiver,
+    Receivers, RegisteredExtension, unmet,
+};
 use crate::context::Context;
 use crate::function::Handler;
 use crate::middleware::Middleware;

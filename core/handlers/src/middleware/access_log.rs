@@ -5,9 +5,8 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::{ErrorCode, RequestId};
 use mcp_sansio::{Instant, Revision};
 
-use crate::reply::{HandlerError, ResultBody};
-
 use super::around::{Around, MiddlewareResult, Next};
+use crate::reply::{HandlerError, ResultBody};
 
 /// Middleware that reports each request when it ends, without its arguments and its result.
 ///

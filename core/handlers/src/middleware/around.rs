@@ -12,11 +12,9 @@ use core::time::Duration;
 
 use mcp_sansio::Instant;
 
-use crate::threading::{Local, ThreadSafe};
-
 use super::access_log::{AccessOutcome, AccessRecord};
-use super::limit_error::LimitError;
-use super::rate_limit::CallerKey;
+use super::rate_limit::{CallerKey, LimitError};
+use crate::threading::{Local, ThreadSafe};
 
 /// What middleware runs around: the handlers of a server, [`ThreadSafe`] or [`Local`], or the calls of
 /// a client, [`Calls`](super::Calls).

@@ -8,27 +8,24 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{ListRequests, MethodName, Request};
 use mcp_sansio::protocol::Method;
-use mcp_sansio::{Caller, Principal};
+use mcp_sansio::{Caller, Instant, Principal};
 
+use super::access_log::{AccessOutcome, AccessRecord};
+use super::around::{Around, Layers, Middleware, MiddlewareResult, Next};
+use super::rate_limit::CallerKey;
+use super::server_request::{EndpointClock, Parts, ServerRequest, SleepTable, Wrapped};
 use crate::context::{CommandSender, RequestParts};
 use crate::dispatch::Invocation;
+use crate::executor::PanicGuard;
 #[cfg(feature = "http")]
 use crate::http_server::HttpServerMachine;
-use crate::panics::PanicGuard;
 use crate::reply::{ForTool, HandlerError, IntoOutcome, Outcome, ResultBody, Written};
 use crate::server::{Handlers, MethodHandler, Server};
 use crate::server_endpoint::StreamServer;
 use crate::threading::{Step, ThreadSafe, Threading};
-
-use super::access_log::{AccessOutcome, AccessRecord};
-use super::around::{Around, Layers, Middleware, MiddlewareResult, Next};
-use super::endpoint_clock::{EndpointClock, SleepTable};
-use super::rate_limit::CallerKey;
-use super::server_request::{Parts, ServerRequest, Wrapped};
 
 impl<K: Threading> Around for K {
     type Request = ServerRequest;

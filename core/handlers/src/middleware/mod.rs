@@ -96,34 +96,40 @@
 
 pub(super) mod access_log;
 pub(super) mod around;
-mod endpoint_clock;
 mod handlers;
-pub(super) mod limit_error;
-mod notification;
 pub(super) mod rate_limit;
 mod server_request;
-
-pub use access_log::{AccessLog, AccessOutcome, AccessRecord};
-pub use around::{
-    Around, AroundSend, FunctionMarker, LayerMarker, Middleware, MiddlewareResult, Next, When,
-    WhenMarker, when,
-};
-pub use endpoint_clock::Sleep;
-pub use limit_error::LimitError;
-pub use rate_limit::RateLimit;
-pub use server_request::ServerRequest;
 
 #[cfg(feature = "client")]
 pub use super::client::middleware::{Calls, ClientRequest};
 pub use super::reply::ResultBody;
+pub use access_log::{AccessLog, AccessOutcome, AccessRecord};
+pub(super) use around::Layers;
+pub use around::{
+    Around, AroundSend, FunctionMarker, LayerMarker, Middleware, MiddlewareResult, Next, When,
+    WhenMarker, when,
+};
+pub(super) use handlers::ServerLayers;
 pub use mcp_sansio::peer::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
     ResponseAction,
 };
-
-pub(super) use around::Layers;
-pub(super) use endpoint_clock::EndpointClock;
-pub(super) use handlers::ServerLayers;
-pub(super) use notification::NotificationFunction;
+pub use rate_limit::{LimitError, RateLimit};
+pub(super) use server_request::EndpointClock;
 #[cfg(feature = "http")]
 pub(super) use server_request::Wrapped;
+pub use server_request::{ServerRequest, Sleep};
+
+// ------------------------------------------------------------------ notification
+
+/// A function around notifications as middleware.
+pub(crate) struct NotificationFunction<F>(pub(crate) F);
+
+impl<F> MessageMiddleware for NotificationFunction<F>
+where
+    F: Fn(&MiddlewareMessage<'_>) -> NotificationAction + Send + Sync,
+{
+    fn notification(&self, message: &MiddlewareMessage<'_>) -> NotificationAction {
+        (self.0)(message)
+    }
+}

@@ -16,16 +16,13 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_collections::Key;
 
-use crate::reply::ResultBody;
-use crate::server_binding::ServerBinding;
-
-use super::entry::{Entry, State};
-use super::related::related;
+use super::entry::{Entry, State, related};
 use super::requestors::Requestor;
-use super::requests::written_task;
 use super::settings::TaskEvent;
 use super::table::{TaskTable, answer, shortened};
-use super::tasks::{TaskHandler, TaskStart};
+use super::tasks::{TaskHandler, TaskStart, written_task};
+use crate::reply::ResultBody;
+use crate::server_binding::ServerBinding;
 
 /// The number of tasks per page of a list: some 30 KiB of text, or three times that with long
 /// messages.

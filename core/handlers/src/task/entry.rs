@@ -1,19 +1,20 @@
+//! A task in the table, and the messages about it.
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
-use mcp_sansio::peer::ProgressLimiter;
-use mcp_sansio::peer::{InputResponseParams, Limits, Request, RequestHandle};
+use mcp_sansio::peer::{InputResponseParams, Limits, ProgressLimiter, Request, RequestHandle};
 use mcp_sansio::protocol::{
-    Capability, DetailedTask, InputRequests, InputRequiredResult, Meta, SerializeAt, Task,
-    TaskStatus,
+    Capability, DetailedTask, ElicitParams, InputRequest, InputRequests, InputRequiredResult, Meta,
+    RelatedTask, SerializeAt, Task, TaskStatus,
 };
-use mcp_sansio::{Era, Instant};
+use mcp_sansio::{Era, Instant, Revision};
 
-use super::related::relate;
 use super::requestors::Requestor;
 
 /// A task in the table.
@@ -305,4 +306,182 @@ fn joined(answers: &[(String, RawJson<'static>)]) -> RawJson<'static> {
     }
     text.push('}');
     RawJson::trusted_string(text)
+}
+
+// ------------------------------------------------------------------ messages that name the task they belong to
+
+/// Adds the task id to the metadata of an input request.
+// MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014] [TASK-015]
+pub(super) fn relate(question: &mut InputRequest, task: &str) {
+    let meta = match question {
+        InputRequest::CreateMessage(params) => &mut params.meta,
+        InputRequest::ListRoots(params) => &mut params.meta,
+        InputRequest::Elicit(ElicitParams::Form(params)) => &mut params.meta,
+        InputRequest::Elicit(ElicitParams::Url(params)) => &mut params.meta,
+        _ => return,
+    };
+    relate_meta(meta.get_or_insert_default(), task);
+}
+
+/// Adds the task id to `meta`.
+pub(super) fn relate_meta(meta: &mut Meta, task: &str) {
+    if let Ok(related) = RelatedTask::new(task).to_json_at(Revision::V2025_11_25) {
+        meta.insert(Meta::RELATED_TASK, related);
+    }
+}
+
+/// Returns the result with the task id added to its metadata, and otherwise unchanged.
+// MCP 2025-11-25 basic/utilities/tasks#related-task-metadata [TASK-014] [META-015]
+pub(super) fn related(result: &Json, task: &str) -> Json {
+    let text = result.as_str();
+    let whole = result.as_raw();
+    let meta = whole.members().find(|member| member.is_named("_meta"));
+    let mut own = String::new();
+    write_string(&mut own, Meta::RELATED_TASK);
+    own.push_str(r#":{"taskId":"#);
+    write_string(&mut own, task);
+    own.push('}');
+    let mut out = String::with_capacity(text.len() + own.len() + 16);
+    match meta.filter(|meta| meta.value.is_object()) {
+        Some(meta) => {
+            out.push_str(&text[..=meta.range.start]);
+            out.push_str(&own);
+            for member in meta.value.members().filter(|it| !it.is_named(Meta::RELATED_TASK)) {
+                out.push(',');
+                write_string(&mut out, &member.name());
+                out.push(':');
+                out.push_str(member.value.as_str());
+            }
+            out.push('}');
+            out.push_str(&text[meta.range.end..]);
+        }
+        None => {
+            out.push_str(r#"{"_meta":{"#);
+            out.push_str(&own);
+            out.push('}');
+            for member in whole.members() {
+                out.push(',');
+                write_string(&mut out, &member.name());
+                out.push(':');
+                out.push_str(member.value.as_str());
+            }
+            out.push('}');
+        }
+    }
+    RawJson::trusted_string(out).into()
+}
+
+// ------------------------------------------------------------------ timestamps
+
+/// The last second of the year 9999.
+const LAST: u64 = 253_402_300_799;
+
+/// Formats a time since 1970 as ISO 8601, in UTC, to the millisecond; later times are clamped to
+/// the year 9999.
+// MCP 2025-11-25 schema.json#Task [TASK-010]
+pub(super) fn iso_8601(since_1970: Duration) -> String {
+    let seconds = since_1970.as_secs().min(LAST);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let millis = since_1970.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// Returns year, month and day of a day since 1970.
+///
+/// Years are counted from March, so that the leap day is the last day, in eras of 400 years of
+/// equal length.
+const fn date(days_since_1970: u64) -> (u64, u64, u64) {
+    // Counted from the first of March of the year 0.
+    let days = days_since_1970 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let leap_days = day_of_era / 1460 - day_of_era / 36_524 + day_of_era / 146_096;
+    let year_of_era = (day_of_era - leap_days) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // From March on, the lengths 31, 30, 31, 30, 31 of months repeat.
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year_of_era + next, month, day)
+}
+
+#[cfg(test)]
+mod related_tests {
+    use super::*;
+
+    #[test]
+    fn a_result_keeps_its_members_and_names_its_task() {
+        // Rule: [TASK-014] [META-015].
+        let task = r#""io.modelcontextprotocol/related-task":{"taskId":"t\"1"}"#;
+        for (before, after) in [
+            ("{}", alloc::format!(r#"{{"_meta":{{{task}}}}}"#)),
+            (r#"{"a":[1],"b":2}"#, alloc::format!(r#"{{"_meta":{{{task}}},"a":[1],"b":2}}"#)),
+            (r#"{"a":1, "_meta": {} }"#, alloc::format!(r#"{{"a":1, "_meta": {{{task}}} }}"#)),
+            (
+                r#"{"_meta":{"x":{"y":1}},"a":1}"#,
+                alloc::format!(r#"{{"_meta":{{{task},"x":{{"y":1}}}},"a":1}}"#),
+            ),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"other"}}}"#,
+                alloc::format!(r#"{{"_meta":{{{task}}}}}"#),
+            ),
+        ] {
+            let before: Json = RawJson::parse(before).unwrap().into_owned().into();
+            let result = related(&before, "t\"1");
+            assert_eq!(result.as_str(), after);
+            assert!(RawJson::parse(result.as_str()).is_ok());
+        }
+    }
+}
+
+#[cfg(test)]
+mod timestamp_tests {
+    use super::*;
+
+    #[test]
+    fn known_times_are_formatted() {
+        // Rule: [TASK-010].
+        for (millis, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (1_000_000_000_000, "2001-09-09T01:46:40.000Z"),
+            (1_709_164_800_001, "2024-02-29T00:00:00.001Z"),
+            (1_735_689_599_000, "2024-12-31T23:59:59.000Z"),
+            (1_785_196_800_000, "2026-07-28T00:00:00.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(iso_8601(Duration::from_millis(millis)), text);
+        }
+        assert!(iso_8601(Duration::MAX).starts_with("9999-12-31T23:59:59."));
+    }
+
+    #[test]
+    fn every_day_of_four_centuries_follows_the_one_before() {
+        let mut last = date(0);
+        assert_eq!(last, (1970, 1, 1));
+        for day in 1..=146_097 {
+            let next = date(day);
+            let year = last.0;
+            let century = year.is_multiple_of(100) && !year.is_multiple_of(400);
+            let leap = year.is_multiple_of(4) && !century;
+            let length = match last.1 {
+                2 if leap => 29,
+                2 => 28,
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            let expected = match last {
+                (year, 12, 31) => (year + 1, 1, 1),
+                (year, month, of_month) if of_month == length => (year, month + 1, 1),
+                (year, month, of_month) => (year, month, of_month + 1),
+            };
+            assert_eq!(next, expected);
+            last = next;
+        }
+        assert_eq!(last, (2370, 1, 1));
+    }
 }

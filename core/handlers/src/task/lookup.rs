@@ -9,20 +9,26 @@ use mcp_sansio::http::{
     NodeId, StoreError, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
-use mcp_sansio::peer::{InputResponseParams, MethodName, Request, RequestHandle};
-use mcp_sansio::protocol::{CancelTaskResult, ListTasksResult, Method, SerializeAt, TaskStatus};
+use mcp_sansio::peer::{
+    InputResponseParams, MethodName, Request, RequestHandle, ServerMachine as _,
+};
+use mcp_sansio::protocol::{
+    CancelTaskResult, InputRequiredResult, ListTasksResult, Method, SerializeAt, TaskStatus,
+};
 use mcp_sansio::{Era, Instant};
+use mcp_sansio_collections::Key;
 
+use super::client_requested::{
+    Answer, PAGE_LENGTH, WAITING_MAX, not_cancellable, unavailable, waiting_request,
+};
+use super::entry::Entry;
+use super::requestors::Requestor;
+use super::settings::TaskEvent;
+use super::shared::{Details, failed, json_of, task_of};
+use super::table::{TaskTable, answer};
+use super::tasks::{responses_of, written_task};
 use crate::http_server::HttpServerMachine;
 use crate::server_binding::ServerBinding;
-
-use super::client_requested::unavailable;
-use super::client_requested::{Answer, PAGE_LENGTH, WAITING_MAX, not_cancellable, waiting_request};
-use super::record::{Details, failed, json_of, task_of};
-use super::requestors::Requestor;
-use super::requests::{responses_of, written_task};
-use super::settings::TaskEvent;
-use super::table::{TaskTable, answer};
 
 /// The requests that wait for the store.
 #[derive(Debug, Default)]
@@ -566,4 +572,142 @@ impl TaskTable {
 
 fn invalid_cursor() -> ErrorObject<'static> {
     ErrorObject::invalid_params("`cursor` is not a cursor of this list")
+}
+
+// ------------------------------------------------------------------ answers to input requests
+
+impl TaskTable {
+    /// Sends the input requests of a task through a request that waits for its result.
+    // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]
+    pub(super) fn ask_client(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        handle: RequestHandle,
+        record: &TaskRecord,
+        now: Instant,
+    ) {
+        let Some(shared) = &mut self.shared else { return };
+        let Some(lookup) = shared.lookups.entries.get(&handle) else { return };
+        let (details, key) = (Details::from_record(record), lookup.key.clone());
+        let (round, questions) = (details.round, details.questions());
+        let asked = lookup.asked;
+        if round <= lookup.answered {
+            return;
+        }
+        if asked.is_some_and(|(asked, _)| asked != round || questions.is_none()) {
+            // Answered by another request.
+            ServerBinding::withdraw(machine, handle, now);
+            if let Some(lookup) = self.lookup_mut(handle) {
+                lookup.asked = None;
+            }
+        } else if asked.is_some() {
+            return;
+        }
+        let Some(questions) = questions else { return };
+        let Some(shared) = &self.shared else { return };
+        let others = shared
+            .lookups
+            .about(&key, |other| other.asked.is_some_and(|(asked, _)| asked == round));
+        if others.iter().any(|other| machine.has_open_stream(*other)) {
+            return;
+        }
+        let Some(Lookup { request, .. }) = shared.lookups.entries.get(&handle) else { return };
+        let mut required = InputRequiredResult::new();
+        required.input_requests = Some(questions);
+        // If the input request cannot be sent, the machine has answered the request.
+        if machine.require_input(request, &required, now).is_err() {
+            self.take_lookup(handle);
+        } else if let Some(lookup) = self.lookup_mut(handle) {
+            lookup.asked = Some((round, record.node));
+        }
+    }
+
+    /// Passes the answers of a client on to the node of the task.
+    pub(super) fn relay_inputs(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        request: &Request<'_>,
+        now: Instant,
+    ) {
+        let Some(lookup) = self.lookup_mut(request.handle) else { return };
+        let Some((round, to)) = lookup.asked.take() else { return };
+        (lookup.answered, lookup.pending) = (round, true);
+        let key = lookup.key.clone();
+        let mut inputs = request.inputs.clone().into_owned();
+        inputs.set_state(None);
+        let message = TaskMessage::Update { round, inputs };
+        let handle = request.handle;
+        self.shared_mut().lookups.set_due(handle, None);
+        machine.share_task(TaskCommand::Relay { request: handle, to, key, message }, now);
+    }
+}
+
+// ------------------------------------------------------------------ ends of tasks in the store
+
+impl TaskTable {
+    /// Returns whether a task has ended, and the store does not have its end as far as this node
+    /// knows. Clients then get to know the state in the store.
+    pub(super) fn is_unstored(&self, task: Key) -> bool {
+        let failed = self.shared.as_ref().is_some_and(|shared| shared.failed.contains(&task));
+        self.is_being_stored(task) || (failed && self.entries.get(task).is_some_and(Entry::is_over))
+    }
+
+    /// Returns whether a task has ended, and the store has not taken or refused its end yet.
+    pub(super) fn is_being_stored(&self, task: Key) -> bool {
+        let Some(shared) = &self.shared else { return false };
+        let pending = shared.own.get(&task).is_some_and(|own| own.writing.is_some());
+        (pending || shared.unwritten.contains(&task))
+            && self.entries.get(task).is_some_and(Entry::is_over)
+    }
+
+    /// Defers the announcement of a task that has just ended.
+    // MCP 2025-11-25 basic/utilities/tasks#task-status-lifecycle [TASK-009]: clients see one end.
+    pub(super) fn defer(&mut self, task: Key) -> bool {
+        let defers = self.is_being_stored(task);
+        let own = self.shared.as_mut().and_then(|shared| shared.own.get_mut(&task));
+        own.is_some_and(|own| {
+            own.deferred = defers;
+            defers
+        })
+    }
+
+    /// Defers the answer to a request that has cancelled a task of this node.
+    // MCP 2025-11-25 basic/utilities/tasks#task-cancellation [TASK-018]
+    pub(super) fn defer_cancelled(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        request: &Request<'_>,
+        answered: Answer,
+        now: Instant,
+    ) -> Answer {
+        let is_cancelled = request.method == Method::TasksCancel && answered.is_ok();
+        if !is_cancelled {
+            return answered;
+        }
+        let name = request.subject();
+        let Some(name) = name.as_ref().and_then(RawJson::to_text) else { return answered };
+        let task = self.find(&name, &Requestor::from_request(request), now);
+        if !task.is_some_and(|task| self.is_being_stored(task)) {
+            return answered;
+        }
+        let waiting = waiting_request(request, &name);
+        self.await_end(machine, waiting, &name, now);
+        Ok(None)
+    }
+
+    /// Returns the answer to such a request.
+    pub(super) fn cancelled_here(
+        &self,
+        request: &Request<'_>,
+        name: &str,
+        now: Instant,
+    ) -> Option<Result<Json, ErrorObject<'static>>> {
+        let key = self.find(name, &Requestor::from_request(request), now)?;
+        let task = &self.entries.get(key)?.task;
+        if request.method != Method::TasksCancel || task.status != TaskStatus::Cancelled {
+            return None;
+        }
+        let result = CancelTaskResult::new().task(task.clone());
+        Some(written_task(result.to_json_at(request.revision)))
+    }
 }

@@ -5,28 +5,17 @@
 //! the client, and how the client gets the result.
 
 mod client_requested;
-mod counts;
-#[cfg(feature = "http")]
-mod ends;
 mod entry;
-mod factory;
 #[cfg(feature = "http")]
 mod lookup;
-#[cfg(feature = "http")]
-mod lookup_inputs;
-#[cfg(feature = "http")]
-mod record;
-mod related;
 mod requestors;
-mod requests;
 mod settings;
 #[cfg(feature = "http")]
 mod shared;
 mod table;
 mod tasks;
-mod timestamp;
 
-pub(super) use factory::{OpenTasks, TaskFactory};
+pub(super) use settings::{OpenTasks, TaskFactory};
 pub use settings::{TaskEvent, TaskSettings};
 pub(super) use tasks::{
     ProgressReport, TaskHandler, TaskSharing, TaskStart, Tasks, is_task_request,
