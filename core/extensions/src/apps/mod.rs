@@ -29,25 +29,25 @@
 //! Everything that a page and its host say to each other happens in the host and is not part of
 //! this crate.
 
-mod app;
 mod metadata;
-mod page;
-mod policy;
-mod tools;
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use mcp_sansio_handlers::Context;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mcp_sansio::protocol::{Meta, Resource, ResourceContents, TextResourceContents, Tool};
 use mcp_sansio_handlers::extension::{HostExtension, ServerExtension};
 use mcp_sansio_handlers::handler::Threading;
+use mcp_sansio_handlers::{
+    Call, Client, ClientError, Context, Local, ReadResource, Server, ServerItem, ThreadSafe,
+};
 use serde::{Deserialize, Serialize};
 
-pub use app::{App, InvalidApp, ServeApps};
-pub use metadata::{PageUi, Permissions, ToolUi, Visibility, WithUi};
-pub use page::{AppPage, PageError, read_page};
-pub use policy::ContentDomains;
-pub use tools::{AppCallError, check_app_call, model_tools, tool_ui};
+use metadata::get;
+
+pub use metadata::{ContentDomains, PageUi, Permissions, ToolUi, Visibility, WithUi};
 
 /// The identifier of the extension.
 // MCP 2026-07-28 apps:apps#extension-identifier [APPS-001]
@@ -92,4 +92,287 @@ pub fn host_extension<K: Threading>() -> HostExtension<K> {
 pub fn is_supported(call: &Context) -> bool {
     let settings = call.extension(ID).and_then(|settings| settings.decode::<HostSettings>().ok());
     settings.is_some_and(|settings| settings.mime_types.iter().any(|it| it == MIME_TYPE))
+}
+
+// ------------------------------------------------------------------ pages, in a server
+
+/// A page of a server.
+#[derive(Clone, Debug)]
+pub struct App {
+    resource: Resource,
+    html: Arc<str>,
+    ui: PageUi,
+}
+
+/// A page cannot be served: a mistake of the application.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidApp {
+    /// The URI does not start with `ui://`.
+    #[error("the URI of a page starts with `ui://`: {uri:?}")]
+    Uri {
+        /// The URI.
+        uri: String,
+    },
+    /// The document does not start with `<!DOCTYPE html>`.
+    #[error("the page {uri:?} is not an HTML5 document: it starts with `<!DOCTYPE html>`")]
+    Document {
+        /// The URI.
+        uri: String,
+    },
+}
+
+impl App {
+    /// Creates a page from its URI, which starts with `ui://`, its name in the list of resources, and
+    /// its document, which starts with `<!DOCTYPE html>`.
+    ///
+    /// # Errors
+    ///
+    /// See [`InvalidApp`].
+    // MCP 2026-07-28 apps:apps#content-requirements [APPS-011] [APPS-015]
+    // MCP 2026-07-28 apps:apps#ui-resource-format [APPS-013]
+    pub fn new(
+        uri: impl Into<String>,
+        name: impl Into<String>,
+        html: impl Into<Arc<str>>,
+    ) -> Result<Self, InvalidApp> {
+        let (uri, html) = (uri.into(), html.into());
+        if !uri.starts_with(SCHEME) {
+            return Err(InvalidApp::Uri { uri });
+        }
+        let start = html.trim_start().get(.."<!doctype html".len());
+        if !start.is_some_and(|start| start.eq_ignore_ascii_case("<!doctype html")) {
+            return Err(InvalidApp::Document { uri });
+        }
+        let resource = Resource::new(uri, name).mime_type(MIME_TYPE);
+        Ok(Self { resource, html, ui: PageUi::new() })
+    }
+
+    /// Sets what the page needs, and how it wants to be shown.
+    // MCP 2026-07-28 apps:apps#ui-resource-format [APPS-026]
+    #[must_use]
+    pub fn ui(mut self, ui: PageUi) -> Self {
+        self.ui = ui;
+        self
+    }
+
+    /// Changes the entry in the list of resources: its title, its description, its icons.
+    #[must_use]
+    pub fn define(mut self, change: impl FnOnce(Resource) -> Resource) -> Self {
+        self.resource = change(self.resource);
+        self
+    }
+
+    /// Returns the URI.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.resource.uri
+    }
+
+    fn contents(&self) -> TextResourceContents {
+        let contents = TextResourceContents::new(self.uri(), &*self.html).mime_type(MIME_TYPE);
+        if self.ui == PageUi::new() { contents } else { contents.ui(&self.ui) }
+    }
+}
+
+/// A server with pages.
+pub trait ServeApps: Sized {
+    /// A tool with its handler.
+    type ToolItem;
+
+    /// Registers a page. The first one also registers the [extension](server_extension).
+    #[must_use]
+    fn app(self, app: App) -> Self;
+
+    /// Registers a tool and the page that shows its results. The results still need text, for the
+    /// model and for hosts that do not show pages.
+    #[must_use]
+    fn app_tool(self, tool: Self::ToolItem, app: App) -> Self;
+}
+
+macro_rules! serve_apps {
+    ($($threading:ty),+) => { $(
+        impl ServeApps for Server<$threading> {
+            type ToolItem = ServerItem<Tool, $threading>;
+
+            fn app(self, app: App) -> Self {
+                let is_registered = self.extensions().iter().any(|it| it.id() == ID);
+                let server =
+                    if is_registered { self } else { self.extension(server_extension()) };
+                let resource = app.resource.clone();
+                server.resource(resource, move |_: Call<ReadResource>| app.contents())
+            }
+
+            // MCP 2026-07-28 apps:apps#behavior [APPS-018]
+            fn app_tool(self, tool: Self::ToolItem, app: App) -> Self {
+                let tool = tool.define(|tool| {
+                    let ui = tool_ui(&tool).unwrap_or_else(ToolUi::new);
+                    tool.ui(&ui.page(app.uri()))
+                });
+                self.app(app).add_item(tool)
+            }
+        }
+    )+ };
+}
+
+serve_apps!(ThreadSafe, Local);
+
+// ------------------------------------------------------------------ tools with metadata for pages, in a host
+
+/// The deprecated key for the page of a tool.
+const FLAT_KEY: &str = "ui/resourceUri";
+
+/// Returns the metadata of a tool for pages, if it has any. A page whose URI is not `ui://` is left
+/// out.
+// MCP 2026-07-28 apps:apps#resource-discovery [APPS-016]
+#[must_use]
+pub fn tool_ui(tool: &Tool) -> Option<ToolUi> {
+    let meta = tool.meta.as_ref()?;
+    let flat = meta.get(FLAT_KEY).and_then(|uri| uri.decode::<String>().ok());
+    let mut ui = match get::<ToolUi>(Some(meta)) {
+        Some(ui) => ui,
+        None => ToolUi::new().page(flat.clone()?),
+    };
+    ui.resource_uri = ui.resource_uri.or(flat).filter(|uri| uri.starts_with(SCHEME));
+    Some(ui)
+}
+
+/// Returns the tools that the model may see and call.
+// MCP 2026-07-28 apps:apps#visibility [APPS-023]
+pub fn model_tools<'t>(
+    tools: impl IntoIterator<Item = &'t Tool>,
+) -> impl Iterator<Item = &'t Tool> {
+    tools.into_iter().filter(|tool| is_visible(tool, &Visibility::Model))
+}
+
+/// Checks a call that a page makes. `tools` are those of the server that the page came from.
+///
+/// # Errors
+///
+/// The page must not make the call: answer it with the error.
+// MCP 2026-07-28 apps:apps#visibility [APPS-024] [APPS-025]
+pub fn check_app_call<'t>(
+    tools: impl IntoIterator<Item = &'t Tool>,
+    name: &str,
+) -> Result<(), AppCallError> {
+    match tools.into_iter().find(|tool| tool.name == name) {
+        None => Err(AppCallError::UnknownTool { name: name.into() }),
+        Some(tool) if is_visible(tool, &Visibility::App) => Ok(()),
+        Some(_) => Err(AppCallError::NotForApps { name: name.into() }),
+    }
+}
+
+/// Why a page must not call a tool.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AppCallError {
+    /// The server of the page has no such tool.
+    #[error("the server of the page has no tool {name:?}")]
+    UnknownTool {
+        /// The name.
+        name: String,
+    },
+    /// Only the model may call the tool.
+    #[error("the tool {name:?} is not for pages")]
+    NotForApps {
+        /// The name.
+        name: String,
+    },
+}
+
+fn is_visible(tool: &Tool, caller: &Visibility) -> bool {
+    tool_ui(tool).is_none_or(|ui| ui.is_visible_to(caller))
+}
+
+// ------------------------------------------------------------------ pages, in a host
+
+/// A page that was read from its server. It is untrusted: show it in a sandbox, under its policy.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AppPage {
+    /// The URI.
+    pub uri: String,
+    /// The document.
+    pub html: String,
+    /// The needs of the page.
+    pub ui: PageUi,
+}
+
+/// Why a page cannot be shown.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// The URI is not `ui://`: nothing was read.
+    #[error("{uri:?} is not the URI of a page")]
+    NotAPage {
+        /// The URI.
+        uri: String,
+    },
+    /// The server did not return the page.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The contents are not a page: another media type, or no text.
+    #[error("the contents of {uri:?} are not a page")]
+    InvalidContents {
+        /// The URI.
+        uri: String,
+    },
+}
+
+/// Reads a page from its server. With a [cache](mcp_sansio_handlers::Host::cache), a page is read
+/// again only when the server's hints say so.
+///
+/// # Errors
+///
+/// See [`PageError`].
+// MCP 2026-07-28 apps:apps#behavior [APPS-019] [APPS-020]
+pub async fn read_page(client: &Client, uri: &str) -> Result<AppPage, PageError> {
+    if !uri.starts_with(SCHEME) {
+        return Err(PageError::NotAPage { uri: uri.to_string() });
+    }
+    let result = client.read_resource(uri).await?;
+    let found = result.contents.iter().find_map(|contents| page(contents, uri));
+    found.ok_or_else(|| PageError::InvalidContents { uri: uri.to_string() })
+}
+
+impl AppPage {
+    /// Adds the metadata of the page's entry in the list of resources. The page itself wins.
+    // MCP 2026-07-28 apps:summary#draft-after-2026-01-26 [APPS-039]
+    #[must_use]
+    pub fn listed_as(mut self, entry: &Resource) -> Self {
+        if let Some(listed) = get::<PageUi>(entry.meta.as_ref()) {
+            let PageUi { csp, permissions, domain, prefers_border } = self.ui;
+            self.ui = PageUi {
+                csp: csp.or(listed.csp),
+                permissions: permissions.or(listed.permissions),
+                domain: domain.or(listed.domain),
+                prefers_border: prefers_border.or(listed.prefers_border),
+            };
+        }
+        self
+    }
+
+    /// Returns the value of the header `Content-Security-Policy` to show the page under. It allows
+    /// the domains that the page declared, and without any only the document.
+    #[must_use]
+    pub fn content_security_policy(&self) -> String {
+        metadata::policy(self.ui.csp.as_ref())
+    }
+}
+
+fn page(contents: &ResourceContents, uri: &str) -> Option<AppPage> {
+    let (found, mime_type, meta, html): (_, _, Option<&Meta>, String) = match contents {
+        ResourceContents::Text(text) => {
+            (&text.uri, &text.mime_type, text.meta.as_ref(), text.text.clone())
+        }
+        ResourceContents::Blob(blob) => {
+            let bytes: Vec<u8> = STANDARD.decode(&blob.blob).ok()?;
+            let html = String::from_utf8(bytes).ok()?;
+            (&blob.uri, &blob.mime_type, blob.meta.as_ref(), html)
+        }
+        _ => return None,
+    };
+    // MCP 2026-07-28 apps:apps#content-requirements [APPS-012] [APPS-014]
+    let is_page = found == uri && mime_type.as_deref() == Some(MIME_TYPE);
+    is_page.then(|| AppPage { uri: uri.to_string(), html, ui: get(meta).unwrap_or_default() })
 }

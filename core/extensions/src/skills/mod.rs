@@ -1,38 +1,32 @@
 //! Skills: directories of instructions for a model, served as resources whose files are verified.
 
 mod client;
-mod digest;
 mod entry;
 mod frontmatter;
 mod messages;
-mod name;
 mod server;
 mod set;
 mod uri;
-mod yaml;
 
 pub use client::{
     InvalidEntry, InvalidListed, InvalidSkillPath, LoadedSkill, NotApproved, OfferedSkill,
     RefreshedSkill, SkillApproval, SkillChild, SkillClient, SkillDirectory, SkillError, SkillFile,
     SkillId, SkillListing, VerificationError, declare,
 };
-pub use digest::{InvalidSkillDigest, SkillDigest};
 pub use entry::{
-    InvalidSkill, SKILL_BYTES_MAX, SKILL_FILES_MAX, Skill, SkillLimits, SkillResource,
-    SkillResources,
+    InvalidSkill, InvalidSkillDigest, SKILL_BYTES_MAX, SKILL_FILES_MAX, Skill, SkillDigest,
+    SkillLimits, SkillResource, SkillResources,
 };
-pub use frontmatter::{Frontmatter, FrontmatterDifference, InvalidFrontmatter};
+pub use frontmatter::{Frontmatter, FrontmatterDifference, InvalidFrontmatter, InvalidYaml};
 pub use messages::{
     GET_SKILL, GetSkillParams, GetSkillResult, LIST_SKILLS, ListSkillsParams, ListSkillsResult,
     READ_DIRECTORY, ReadDirectoryParams, ReadDirectoryResult,
 };
-pub use name::{InvalidSkillName, check_name};
 pub use server::{ServedSkills, SkillSettings};
 pub use set::{
     GeneratedSkill, SkillChanges, SkillReadError, SkillSet, SkillSetBuilder, SkillSetError,
 };
-pub use uri::{InvalidSkillReference, InvalidSkillUri, SkillUri};
-pub use yaml::InvalidYaml;
+pub use uri::{InvalidSkillName, InvalidSkillReference, InvalidSkillUri, SkillUri, check_name};
 
 /// The identifier of the extension.
 pub const ID: &str = "io.modelcontextprotocol/skills";

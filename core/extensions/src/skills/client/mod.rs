@@ -1,42 +1,36 @@
 //! The side of a client.
 
-mod approval;
-mod cache;
-mod error;
-mod file;
-mod id;
-mod listing;
 mod loaded;
 
-use alloc::collections::BTreeSet;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use mcp_sansio::jsonrpc::{Json, JsonError};
 use mcp_sansio::protocol::Resource;
 use mcp_sansio_handlers::extension::HostExtension;
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Client, ClientError, Host};
 use mcp_sansio_sync::Mutex;
 
-pub use approval::{NotApproved, SkillApproval};
-pub use error::{InvalidEntry, SkillError, VerificationError};
-pub use file::SkillFile;
-pub use id::{InvalidSkillPath, SkillId};
-pub use listing::{InvalidListed, OfferedSkill, SkillListing};
-pub use loaded::{LoadedSkill, RefreshedSkill, SkillChild, SkillDirectory};
-
 use super::ID;
-use super::digest::SkillDigest;
-use super::entry::SkillLimits;
+use super::entry::{InvalidSkill, Skill, SkillDigest, SkillLimits};
+use super::frontmatter::{FrontmatterDifference, InvalidFrontmatter};
 use super::messages::{
     GET_SKILL, GetSkillParams, LIST_SKILLS, ListSkillsParams, READ_DIRECTORY, ReadDirectoryParams,
 };
 use super::server::SkillSettings;
-use super::uri::SkillUri;
-use cache::Cache;
-use file::Content;
+use super::uri::{InvalidSkillReference, InvalidSkillUri, SkillUri};
+
+use loaded::{Cache, Content};
+
+pub use loaded::{
+    InvalidSkillPath, LoadedSkill, NotApproved, RefreshedSkill, SkillApproval, SkillChild,
+    SkillDirectory, SkillFile, SkillId,
+};
 
 /// The most pages of a list. 1,000, as for the lists of the protocol: a longer list is made up by the
 /// server.
@@ -311,4 +305,245 @@ impl fmt::Debug for SkillClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SkillClient").field("server", &self.shared.server).finish_non_exhaustive()
     }
+}
+
+// ------------------------------------------------------------------ lists of skills
+
+/// A skill that a server offers: its entry, with its identity.
+///
+/// It is made from an answer of the server alone: a resource is not a skill because of its URI.
+// MCP 2026-07-28 skills:skills#resource-mapping [SKILL-019]
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfferedSkill {
+    id: SkillId,
+    entry: Skill,
+}
+
+/// The skills that a server lists. The list may be incomplete: a skill that is not in it can be
+/// loaded by its URI.
+// MCP 2026-07-28 skills:skills#listing-skills [SKILL-060]
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct SkillListing {
+    /// The skills, in the order of the server.
+    pub skills: Vec<OfferedSkill>,
+    /// The entries that are not valid, which must not be loaded.
+    pub invalid: Vec<InvalidListed>,
+}
+
+/// An entry of a listing that is not valid.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct InvalidListed {
+    /// The URI in the entry, if it has one.
+    pub uri: Option<String>,
+    /// The reason.
+    pub reason: InvalidEntry,
+}
+
+impl OfferedSkill {
+    fn read(server: &str, json: &Json, limits: &SkillLimits) -> Result<Self, InvalidEntry> {
+        let entry: Skill = json.decode()?;
+        entry.check(limits)?;
+        Ok(Self { id: SkillId::new(server, entry.uri.clone()), entry })
+    }
+
+    /// Returns the identity.
+    #[must_use]
+    pub const fn id(&self) -> &SkillId {
+        &self.id
+    }
+
+    /// Returns the URI.
+    #[must_use]
+    pub const fn uri(&self) -> &SkillUri {
+        &self.entry.uri
+    }
+
+    /// Returns the entry.
+    #[must_use]
+    pub const fn entry(&self) -> &Skill {
+        &self.entry
+    }
+
+    /// Returns the name: a label, which other skills may have too.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.entry.name()
+    }
+
+    /// Returns the description.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        self.entry.description()
+    }
+}
+
+impl SkillListing {
+    /// Adds a page.
+    fn add(
+        &mut self,
+        server: &str,
+        page: &[Json],
+        limits: &SkillLimits,
+        known: &mut BTreeSet<SkillUri>,
+    ) {
+        for json in page {
+            let read = OfferedSkill::read(server, json, limits).and_then(|skill| {
+                let new = known.insert(skill.uri().clone());
+                if new { Ok(skill) } else { Err(InvalidEntry::Duplicate) }
+            });
+            match read {
+                Ok(skill) => self.skills.push(skill),
+                Err(reason) => {
+                    let uri = json.as_raw().get("uri").and_then(|uri| uri.decode().ok());
+                    self.invalid.push(InvalidListed { uri, reason });
+                }
+            }
+        }
+    }
+
+    /// Returns a label for each skill, in their order: its name, or its path if another skill of the
+    /// listing has the same name.
+    ///
+    /// Labels are unique within the server, unless schemes differ. Put the label of the server before
+    /// them where skills of several servers meet.
+    // MCP 2026-07-28 skills:skills#names [SKILL-036] [SKILL-037]
+    #[must_use]
+    pub fn labels(&self) -> Vec<&str> {
+        let mut names = BTreeMap::<&str, usize>::new();
+        for skill in &self.skills {
+            *names.entry(skill.name()).or_default() += 1;
+        }
+        let label = |skill: &'_ OfferedSkill| names.get(skill.name()) == Some(&1);
+        self.skills
+            .iter()
+            .map(|skill| if label(skill) { skill.name() } else { skill.uri().path() })
+            .collect()
+    }
+
+    /// Returns the skills with this name. There may be several.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &OfferedSkill> {
+        self.skills.iter().filter(move |skill| skill.name() == name)
+    }
+}
+
+// ------------------------------------------------------------------ errors
+
+/// Why a host got no skill, or no file of one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkillError {
+    /// The server did not declare the extension, or the connection is not open yet. Nothing was sent.
+    #[error("the server did not declare skills")]
+    NotOffered,
+    /// The server did not declare that directories can be read. Nothing was sent.
+    #[error("the server does not list directories")]
+    NoDirectories,
+    /// The call failed. [`ClientError::as_refusal`] with `-32602` means that the server serves no
+    /// such skill or file.
+    #[error(transparent)]
+    Call(Box<ClientError>),
+    /// The URI is not one of a skill: the fault of the caller.
+    #[error(transparent)]
+    Uri(#[from] InvalidSkillUri),
+    /// The entry is not one: the fault of the server. The skill must not be loaded.
+    #[error("the entry of the skill is not valid: {0}")]
+    Entry(#[from] InvalidEntry),
+    /// The reference leads out of the skill. Nothing was sent.
+    #[error(transparent)]
+    Reference(#[from] InvalidSkillReference),
+    /// The content is not what the entry says. It must not be used, and is not handed out. Refresh
+    /// the entry with [`SkillClient::get`](SkillClient::get).
+    #[error(transparent)]
+    Verification(#[from] VerificationError),
+    /// The user did not approve the present version of the skill. Nothing was sent.
+    #[error(transparent)]
+    NotApproved(#[from] NotApproved),
+    /// The content of the skill is generated, and the host
+    /// [declines](SkillClient::decline_generated) such skills. Nothing was sent.
+    #[error("the content of the skill is generated, which this host declines")]
+    Generated,
+    /// More was read of a skill with generated content than
+    /// [`SkillLimits::bytes_max`](crate::skills::SkillLimits::bytes_max).
+    #[error("the generated skill is larger than {limit} bytes")]
+    TooLarge {
+        /// The limit.
+        limit: u64,
+    },
+}
+
+impl From<ClientError> for SkillError {
+    fn from(error: ClientError) -> Self {
+        Self::Call(Box::new(error))
+    }
+}
+
+/// Why an entry is not valid.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidEntry {
+    /// A member is missing or has another form.
+    #[error(transparent)]
+    Form(#[from] JsonError),
+    /// The members contradict each other, or the skill is too large for this host.
+    #[error(transparent)]
+    Skill(#[from] InvalidSkill),
+    /// The entry is that of another skill than the requested one.
+    #[error("the server answered with the entry of {0:?}")]
+    OtherSkill(String),
+    /// An earlier entry of the listing has the same URI.
+    #[error("an earlier entry has the same URI")]
+    Duplicate,
+}
+
+/// Why the content of a file is not what the entry of its skill says: it is damaged, changed, or the
+/// skill was updated since.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerificationError {
+    /// The entry does not list the file.
+    #[error("the entry of the skill does not list {uri:?}")]
+    Unlisted {
+        /// The file.
+        uri: String,
+    },
+    /// The server did not answer with exactly the contents of the file.
+    #[error("the server did not send the contents of {uri:?}")]
+    Contents {
+        /// The file.
+        uri: String,
+    },
+    /// The length differs.
+    #[error("{uri:?} has {received} bytes, and its entry says {expected}")]
+    Size {
+        /// The file.
+        uri: String,
+        /// The size in the entry.
+        expected: u64,
+        /// The size of the content.
+        received: u64,
+    },
+    /// The digest differs.
+    #[error("the digest of {uri:?} differs from its entry")]
+    Digest {
+        /// The file.
+        uri: String,
+    },
+    /// The `SKILL.md` has no valid frontmatter.
+    #[error("the frontmatter of {uri:?} is not valid: {reason}")]
+    Frontmatter {
+        /// The file.
+        uri: String,
+        /// The reason.
+        reason: InvalidFrontmatter,
+    },
+    /// The frontmatter of the `SKILL.md` is not that of the entry.
+    #[error("the frontmatter of {uri:?} is not that of its entry: {difference}")]
+    Difference {
+        /// The file.
+        uri: String,
+        /// The field that differs.
+        difference: FrontmatterDifference,
+    },
 }

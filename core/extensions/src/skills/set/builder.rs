@@ -1,3 +1,5 @@
+//! How a set of skills is put together from files and generators.
+
 use alloc::borrow::Cow;
 use alloc::collections::btree_map::{BTreeMap, Entry};
 use alloc::collections::btree_set::BTreeSet;
@@ -7,12 +9,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::error::SkillSetError;
-use super::generated::GeneratedSkill;
-use super::tree::Tree;
-use super::{File, Served, SkillSet, media_type};
-use crate::skills::digest::SkillDigest;
-use crate::skills::entry::{Skill, SkillLimits, SkillResource, SkillResources};
+use super::{File, Served, SkillSet, SkillSetError, Tree};
+use crate::skills::entry::{Skill, SkillDigest, SkillLimits, SkillResource, SkillResources};
 use crate::skills::frontmatter::Frontmatter;
 use crate::skills::uri::{SKILL_FILE, SkillUri, encode_segment, is_plain_path};
 
@@ -142,7 +140,7 @@ impl SkillSetBuilder {
             let text = core::str::from_utf8(&source.bytes).is_ok();
             let media_type = match &source.media_type {
                 Some(media_type) => Cow::Owned(media_type.clone()),
-                None => Cow::Borrowed(media_type::of(name, text)),
+                None => Cow::Borrowed(media_type_of(name, text)),
             };
             set.tree.add_file(&uri, name);
             let (name, bytes) = (name.to_string(), Arc::clone(&source.bytes));
@@ -298,5 +296,109 @@ impl fmt::Debug for SkillSetBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("SkillSetBuilder");
         out.field("base", &self.base).field("files", &self.files.keys()).finish_non_exhaustive()
+    }
+}
+
+// ------------------------------------------------------------------ skills whose files are generated
+
+/// A skill whose content is generated, so that no digests can be published: it is listed as
+/// `"dynamic"`, and hosts may decline it.
+///
+/// ```
+/// use mcp_sansio_extensions::skills::{Frontmatter, GeneratedSkill, SkillSet};
+///
+/// struct Daily;
+///
+/// impl GeneratedSkill for Daily {
+///     fn read(&self, path: &str) -> Option<Vec<u8>> {
+///         let head = "---\nname: daily\ndescription: Today's report\n---\n";
+///         (path == "SKILL.md").then(|| format!("{head}It is day 7.\n").into_bytes())
+///     }
+/// }
+///
+/// let frontmatter = Frontmatter::from_name("daily", "Today's report");
+/// let skills = SkillSet::builder().generated("reports/daily", frontmatter, Daily).build()?;
+/// assert!(skills.get("skill://reports/daily/SKILL.md").unwrap().is_dynamic());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+// MCP 2026-07-28 skills:skills#resources [SKILL-047]
+pub trait GeneratedSkill: Send + Sync {
+    /// Returns the content of the file at a path in the skill, such as `SKILL.md`, or `None` if the
+    /// skill has no such file. The frontmatter of `SKILL.md` has to be that of the entry. Must not block.
+    fn read(&self, path: &str) -> Option<Vec<u8>>;
+
+    /// Returns the paths of the files that exist now, besides the `SKILL.md`, for reads of
+    /// directories. Must not block.
+    fn paths(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+// ------------------------------------------------------------------ the media types of files, by their names
+
+/// The media type of a directory.
+// MCP 2026-07-28 skills:skills#directory-resources [SKILL-085]
+pub(crate) const DIRECTORY: &str = "inode/directory";
+
+/// The types of the files that skills usually contain, sorted by the ending.
+const TYPES: &[(&str, &str)] = &[
+    ("bash", "application/x-sh"),
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("jsonl", "application/jsonl"),
+    ("md", "text/markdown"),
+    ("mjs", "text/javascript"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    ("py", "text/x-python"),
+    ("sh", "application/x-sh"),
+    ("sql", "application/sql"),
+    ("svg", "image/svg+xml"),
+    ("toml", "application/toml"),
+    ("ttf", "font/ttf"),
+    ("txt", "text/plain"),
+    ("wasm", "application/wasm"),
+    ("webp", "image/webp"),
+    ("woff2", "font/woff2"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("xml", "application/xml"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("zip", "application/zip"),
+];
+
+/// Returns the media type of the file called `name`.
+// MCP 2026-07-28 skills:skills#resource-metadata [SKILL-020]
+pub(super) fn media_type_of(name: &str, is_text: bool) -> &'static str {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
+    match TYPES.binary_search_by(|(known, _)| (*known).cmp(&ending)) {
+        Ok(at) => TYPES[at].1,
+        Err(_) if is_text => "text/plain",
+        Err(_) => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_decides() {
+        // Rule: [SKILL-020].
+        assert!(TYPES.is_sorted());
+        assert_eq!(media_type_of("SKILL.md", true), "text/markdown");
+        assert_eq!(media_type_of("A.PNG", false), "image/png");
+        assert_eq!(media_type_of("Makefile", true), "text/plain");
+        assert_eq!(media_type_of("x.bin", false), "application/octet-stream");
     }
 }

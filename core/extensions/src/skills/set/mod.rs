@@ -1,41 +1,33 @@
 //! The skills that a server serves, with their files.
 
 mod builder;
-mod changes;
-mod cursor;
-mod error;
-mod generated;
-mod media_type;
-mod tree;
 
 use alloc::borrow::Cow;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroUsize;
 use core::ops::Bound;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp_sansio::protocol::{
     BlobResourceContents, Meta, Resource, ResourceContents, TextResourceContents, check_key,
 };
 
-pub use builder::SkillSetBuilder;
-pub use changes::SkillChanges;
-pub use error::SkillSetError;
-pub use generated::GeneratedSkill;
-pub(super) use media_type::DIRECTORY;
-
 use super::META_PREFIX;
-use super::entry::Skill;
+use super::entry::{InvalidSkill, Skill};
 use super::frontmatter::{Frontmatter, FrontmatterDifference, InvalidFrontmatter};
 use super::messages::ReadDirectoryResult;
-use super::uri::{SKILL_FILE, decode_path};
-use cursor::List;
-use tree::Tree;
+use super::uri::{InvalidSkillUri, SKILL_FILE, decode_path, encode_segment, is_plain_path};
+
+pub(super) use builder::DIRECTORY;
+use builder::media_type_of;
+pub use builder::{GeneratedSkill, SkillSetBuilder};
 
 /// The default number of entries on a page of `skills/list`, and of children on a page of
 /// `resources/directory/read`. 100: most servers fit on one page.
@@ -259,7 +251,7 @@ impl SkillSet {
                 Resource::new(child_uri, child.name.as_str()).mime_type(DIRECTORY)
             } else {
                 self.resource(&child_uri).unwrap_or_else(|| {
-                    let media_type = media_type::of(&child.name, true);
+                    let media_type = media_type_of(&child.name, true);
                     Resource::new(child_uri, child.name.as_str()).mime_type(media_type)
                 })
             });
@@ -318,7 +310,7 @@ impl SkillSet {
             }
         }
         let name = path.rsplit('/').next().unwrap_or(&path);
-        let media_type = media_type::of(name, core::str::from_utf8(&bytes).is_ok());
+        let media_type = media_type_of(name, core::str::from_utf8(&bytes).is_ok());
         Ok(contents(uri, &bytes, media_type))
     }
 
@@ -382,5 +374,267 @@ impl Served {
 impl fmt::Debug for dyn GeneratedSkill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("GeneratedSkill")
+    }
+}
+
+// ------------------------------------------------------------------ changes
+
+/// The difference between two sets of skills.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct SkillChanges {
+    /// The `SKILL.md` of skills that are new, or whose description as a resource changed.
+    pub described: Vec<Resource>,
+    /// The URIs of skills that are gone.
+    pub removed: Vec<String>,
+    /// The URIs of files that are in both sets with different content.
+    pub updated: Vec<String>,
+}
+
+impl SkillChanges {
+    /// Returns whether there are no differences that clients can be told of.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.described.is_empty() && self.removed.is_empty() && self.updated.is_empty()
+    }
+}
+
+impl SkillSet {
+    /// Returns the difference between this set and the one that replaces it.
+    #[must_use]
+    pub fn changes_to(&self, new: &Self) -> SkillChanges {
+        let mut changes = SkillChanges::default();
+        for resource in new.listed_resources() {
+            if self.listed(&resource.uri).is_none_or(|old| old != resource) {
+                changes.described.push(resource);
+            }
+        }
+        let kept: BTreeSet<String> = new.listed_resources().map(|resource| resource.uri).collect();
+        let old = self.listed_resources().map(|resource| resource.uri);
+        changes.removed = old.filter(|uri| !kept.contains(uri)).collect();
+        for (uri, file) in &self.files {
+            if new.files.get(uri).is_some_and(|new| new.bytes != file.bytes) {
+                changes.updated.push(uri.clone());
+            }
+        }
+        changes
+    }
+
+    /// Returns the `SKILL.md` of the listed skills as resources.
+    pub(crate) fn listed_resources(&self) -> impl Iterator<Item = Resource> {
+        let listed = self.skills.iter().filter(|(_, served)| served.listed);
+        listed.filter_map(|(uri, _)| self.resource(uri))
+    }
+
+    fn listed(&self, uri: &str) -> Option<Resource> {
+        let served = self.skills.get(uri).filter(|served| served.listed);
+        served.and_then(|_| self.resource(uri))
+    }
+}
+
+// ------------------------------------------------------------------ cursors: the key of the entry at the end of a page
+
+/// The list that a cursor belongs to.
+#[derive(Clone, Copy, Debug)]
+enum List {
+    Skills,
+    Directory,
+}
+
+impl List {
+    const fn mark(self) -> char {
+        match self {
+            Self::Skills => 's',
+            Self::Directory => 'd',
+        }
+    }
+
+    /// Writes the cursor of a page that ends with `key`. It stays valid when the set changes: the
+    /// next page begins after the key.
+    fn write(self, key: &str) -> String {
+        format!("{}{}", self.mark(), URL_SAFE_NO_PAD.encode(key))
+    }
+
+    /// Reads a cursor.
+    ///
+    /// # Errors
+    ///
+    /// It is not one of this list: the client's error.
+    fn read(self, cursor: &str) -> Result<String, ErrorObject<'static>> {
+        let key = cursor.strip_prefix(self.mark()).and_then(|key| URL_SAFE_NO_PAD.decode(key).ok());
+        key.and_then(|key| String::from_utf8(key).ok()).ok_or_else(|| {
+            ErrorObject::invalid_params(
+                "invalid cursor for this list: start again without a cursor",
+            )
+        })
+    }
+}
+
+// ------------------------------------------------------------------ errors
+
+/// Why files are not a set of skills: the fault of their author, or of the application that chose
+/// them. Each variant names the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkillSetError {
+    /// The base of the URIs has no form like `skill://` or `skill://acme/billing`.
+    #[error("{0:?} is not the beginning of a skill's URI, such as `skill://`")]
+    Base(String),
+    /// The path of a file is absolute, or has an empty segment, `.` or `..`.
+    #[error("{0:?} is not a relative path of names with `/` between them")]
+    Path(String),
+    /// Two files have the same path.
+    #[error("the file {0:?} is there twice")]
+    Duplicate(String),
+    /// A generated skill has files as well, or is in the directory of another skill, whose entry could
+    /// not list its files.
+    #[error("{0:?}: a generated skill has a directory of its own, without other files")]
+    Mixed(String),
+    /// The `SKILL.md` stands in no directory that could be its skill's name.
+    #[error("{path:?} cannot have a URI: {reason}")]
+    Uri {
+        /// The path of the `SKILL.md`.
+        path: String,
+        /// The reason.
+        reason: InvalidSkillUri,
+    },
+    /// The frontmatter of a `SKILL.md` is missing or breaks a rule.
+    #[error("{path:?}: {reason}")]
+    Frontmatter {
+        /// The path of the `SKILL.md`.
+        path: String,
+        /// The reason.
+        reason: InvalidFrontmatter,
+    },
+    /// The skill is too large, or its name is not that of its directory.
+    #[error("{path:?}: {reason}")]
+    Skill {
+        /// The path of the `SKILL.md`.
+        path: String,
+        /// The reason.
+        reason: InvalidSkill,
+    },
+    /// A path that is to be left out of the listing is not in the set.
+    #[error("there is no skill at {0:?}")]
+    NoSuchSkill(String),
+}
+
+// ------------------------------------------------------------------ the directories of files, by URI
+
+/// The children of a directory, by the segments of their URIs.
+type Children = BTreeMap<String, Child>;
+
+/// The directories above files, and their direct children.
+#[derive(Clone, Debug, Default)]
+struct Tree(BTreeMap<String, Children>);
+
+/// A file or a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Child {
+    /// As in its path.
+    name: String,
+    is_directory: bool,
+}
+
+impl Tree {
+    /// Adds a file with the directories above it.
+    fn add_file(&mut self, uri: &str, name: &str) {
+        self.add(uri, name, false);
+    }
+
+    /// Adds a directory with the directories above it.
+    fn add_directory(&mut self, uri: &str, name: &str) {
+        self.0.entry(uri.to_string()).or_default();
+        self.add(uri, name, true);
+    }
+
+    /// Adds the file at a path below `root`. Ignores paths that lead elsewhere.
+    fn add_path(&mut self, root: &str, path: &str) {
+        if !is_plain_path(path) {
+            return;
+        }
+        let mut uri = root.to_string();
+        let mut names = path.split('/').peekable();
+        while let Some(name) = names.next() {
+            uri.push('/');
+            uri.push_str(&encode_segment(name, false, false));
+            if names.peek().is_some() {
+                self.add_directory(&uri, name);
+            } else {
+                self.add_file(&uri, name);
+            }
+        }
+    }
+
+    fn add(&mut self, uri: &str, name: &str, is_directory: bool) {
+        let (mut uri, mut name, mut is_directory) = (uri, name, is_directory);
+        while let Some((parent, segment)) = uri.rsplit_once('/') {
+            // The first segment follows `scheme://`: no directory is above it.
+            if parent.ends_with('/') {
+                return;
+            }
+            let children = self.0.entry(parent.to_string()).or_default();
+            if children.contains_key(segment) {
+                return;
+            }
+            let child = Child { name: name.to_string(), is_directory };
+            children.insert(segment.to_string(), child);
+            (uri, is_directory) = (parent, true);
+            name = parent.rsplit('/').next().unwrap_or(parent);
+        }
+    }
+
+    fn children(&self, uri: &str) -> Option<&Children> {
+        self.0.get(uri)
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (uri, children) in other.0 {
+            self.0.entry(uri).or_default().extend(children);
+        }
+    }
+}
+
+#[cfg(test)]
+mod cursor_tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_of_another_list_is_refused() {
+        let cursor = List::Skills.write("skill://a/SKILL.md");
+        assert_eq!(List::Skills.read(&cursor).as_deref(), Ok("skill://a/SKILL.md"));
+        assert!(List::Directory.read(&cursor).is_err());
+        for garbage in ["", "s ", "sé", "s_w"] {
+            assert!(List::Skills.read(garbage).is_err(), "{garbage}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tree_tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn every_directory_above_a_file_is_there() {
+        // Rule: [SKILL-085] [SKILL-086].
+        let mut tree = Tree::default();
+        tree.add_file("skill://acme/refunds/x/y.md", "y.md");
+        tree.add_file("skill://acme/refunds/SKILL.md", "SKILL.md");
+        tree.add_directory("skill://acme/refunds/empty", "empty");
+        let names = |uri: &str| {
+            let children = tree.children(uri)?;
+            Some(children.iter().map(|(name, child)| (&**name, child.is_directory)).collect())
+        };
+        let names = |uri| names(uri).unwrap_or_else(|| alloc::vec![("none", false)]);
+        let expected: Vec<(&str, bool)> =
+            alloc::vec![("SKILL.md", false), ("empty", true), ("x", true)];
+        assert_eq!(names("skill://acme/refunds"), expected);
+        assert_eq!(names("skill://acme"), [("refunds", true)]);
+        assert_eq!(names("skill://acme/refunds/x"), [("y.md", false)]);
+        assert_eq!(names("skill://acme/refunds/empty"), []);
+        assert_eq!(names("skill:/"), [("none", false)]);
+        assert_eq!(names("skill://acme/refunds/x/y.md"), [("none", false)]);
     }
 }
