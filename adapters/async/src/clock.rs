@@ -2,6 +2,7 @@
 
 //! The clock of the process.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
@@ -39,6 +40,17 @@ pub fn to_std(instant: Instant) -> StdInstant {
 }
 
 static ORIGIN: OnceLock<StdInstant> = OnceLock::new();
+
+// ------------------------------------------------------------------ entropy
+
+/// Returns an unpredictable number to key the hash tables of a connection.
+///
+/// It comes from the operating system, by way of the standard library's hash map keys. Do not use
+/// it for secrets that leave the process.
+#[must_use]
+pub fn seed() -> u64 {
+    RandomState::new().hash_one(())
+}
 
 #[cfg(test)]
 mod tests {

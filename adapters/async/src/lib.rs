@@ -32,7 +32,6 @@ pub mod clock;
 #[cfg(unix)]
 pub mod descriptor;
 mod driver;
-mod entropy;
 mod error;
 #[cfg(feature = "extensions")]
 pub mod extensions;
@@ -47,24 +46,18 @@ pub mod loopback;
 pub mod names;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod network;
-mod panics;
 mod runtime;
 #[cfg(feature = "jsonschema")]
 mod schema_validator;
 mod stop_handle;
-mod stream;
 #[cfg(feature = "client")]
 mod task;
-mod timer;
 
-pub use driver::{DriveError, Driver};
-pub use entropy::seed;
+pub use clock::seed;
+pub use driver::{ByteStream, DriveError, Driver};
 pub use error::Error;
 pub use mcp_sansio::stream::StreamSettings;
-pub use panics::panic_guard;
-pub use runtime::{CatchPanic, Runtime};
+pub use runtime::{Alarm, AlarmTimer, CatchPanic, Runtime, Timer, panic_guard, timeout};
 #[cfg(feature = "jsonschema")]
 pub use schema_validator::SchemaValidator;
 pub use stop_handle::StopHandle;
-pub use stream::ByteStream;
-pub use timer::{Alarm, AlarmTimer, Timer, timeout};

@@ -30,7 +30,7 @@ use mcp_sansio_auth::loopback::{
 use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 
 use crate::network::Network;
-use crate::timer::timeout;
+use crate::runtime::timeout;
 use crate::{ByteStream, Runtime};
 
 /// The redirect target for a user who signs in with a browser on this computer: a listener on

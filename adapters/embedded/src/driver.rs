@@ -1,9 +1,8 @@
 use core::cell::{Cell, RefCell};
-use core::fmt;
 use core::future::{Future, poll_fn};
-use core::mem;
 use core::pin::pin;
 use core::task::Poll;
+use core::{fmt, mem};
 
 use embedded_io_async::{Error, Read, Write};
 use mcp_sansio::framing::LineDecoder;

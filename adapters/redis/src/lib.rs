@@ -39,28 +39,19 @@
 #[cfg(not(any(feature = "tokio", feature = "smol")))]
 compile_error!("select a runtime: the feature `tokio` or `smol`");
 
-mod counters;
-mod deployment;
-mod error;
-mod events;
 mod keys;
 mod link;
-mod mailbox;
 mod nodes;
-mod options;
 mod reply;
 mod scripts;
 mod sessions;
-mod sleep;
 mod store;
 mod tasks;
 #[cfg(test)]
 mod tests;
 
-pub use counters::StoreCounters;
-pub use error::RedisStoreError;
-pub use options::RedisOptions;
 pub use redis;
+pub use store::{RedisOptions, RedisStoreError, StoreCounters};
 pub use store::{RedisStore, StoreMonitor};
 
 /// The version of the schema.

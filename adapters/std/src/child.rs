@@ -1,12 +1,17 @@
 //! Servers as child processes: the blocking version of those of `mcp_sansio_async`.
 
+use std::fmt::Debug;
 use std::io;
+use std::ops::Deref;
 use std::process::Command;
 
-use mcp_sansio_async::child::{self, ExitReport, GracePeriods, Process, SpawnError, Stderr};
+use mcp_sansio_async::child::{
+    self, ExitReport, GracePeriods, Process, SpawnError, SpawnOptions, Stderr,
+};
+use mcp_sansio_handlers::{Client, Host};
 
-use crate::block_on;
 use crate::runtime::AsyncProcess;
+use crate::{Error, block_on};
 
 /// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
 pub type ChildStream = child::ChildStream<<AsyncProcess as Process>::Stream>;
@@ -81,6 +86,158 @@ impl ChildServer {
     /// As [`wait`](Self::wait).
     pub fn shutdown(self, grace_periods: GracePeriods) -> io::Result<ExitReport> {
         block_on(self.0.shutdown(grace_periods))
+    }
+}
+
+// ------------------------------------------------------------------ connect
+
+/// Starts a server as a child process and connects to it. A thread drives the connection. Waits
+/// until it is open.
+///
+/// A server of unknown era is probed first. If it exits on the probe, it is a legacy server: it is
+/// started once more and opened without a probe. To avoid the second start, store its
+/// [`era`](Client::era) and pass it to [`Host::known_era`] the next time.
+///
+/// # Errors
+///
+/// The process could not be started, or the connection could not be opened. The error contains the
+/// last lines of the server's standard error.
+pub fn spawn(command: Command, host: &Host) -> Result<ChildConnection, Error> {
+    block_on(child::connect(command, host)).map(ChildConnection)
+}
+
+/// Like [`spawn`], with options.
+///
+/// # Errors
+///
+/// As [`spawn`].
+pub fn spawn_with(
+    command: Command,
+    host: &Host,
+    options: SpawnOptions,
+) -> Result<ChildConnection, Error> {
+    block_on(child::connect_with(command, host, options)).map(ChildConnection)
+}
+
+/// A client connected to a server process that it started. Derefs to the [`Client`];
+/// [`Wait`](crate::Wait) waits for its calls.
+///
+/// Dropping it kills the server; [`shutdown`](Self::shutdown) ends it gracefully.
+#[derive(Debug)]
+pub struct ChildConnection(child::ChildConnection<AsyncProcess>);
+
+impl ChildConnection {
+    /// Returns the process id of the server, or `None` while it does not run.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.0.id()
+    }
+
+    /// Kills the server, and the processes that it started. Calls in flight end with
+    /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost). The connection closes,
+    /// unless it [starts the server again](SpawnOptions::respawn).
+    pub fn kill(&self) {
+        self.0.kill();
+    }
+
+    /// Returns the last lines of the server's standard error so far.
+    #[must_use]
+    pub fn stderr_tail(&self) -> Vec<String> {
+        self.0.stderr_tail()
+    }
+
+    /// Closes the connection and the server's input, and terminates the server if it does not exit.
+    ///
+    /// # Errors
+    ///
+    /// The system has lost the child: other code in this process has already waited for it.
+    pub fn shutdown(self) -> Result<ExitReport, Error> {
+        block_on(self.0.shutdown())
+    }
+}
+
+impl Deref for ChildConnection {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.0
+    }
+}
+
+// ------------------------------------------------------------------ any connection
+
+/// A connection to a server, over any transport: the type of connections in
+/// [`Servers`](crate::Servers) of several kinds. Derefs to the [`Client`].
+///
+/// Create it with `from` of a connection.
+#[derive(Debug)]
+pub struct AnyConnection(Box<dyn Connection>);
+
+/// A connection to a server, in an [`AnyConnection`].
+pub(crate) trait Connection: Debug + Deref<Target = Client> + Send + Sync {
+    /// Closes the connection, and waits until it is closed.
+    fn shutdown(self: Box<Self>) -> Result<(), Error>;
+}
+
+impl AnyConnection {
+    pub(crate) fn new(connection: impl Connection + 'static) -> Self {
+        Self(Box::new(connection))
+    }
+
+    /// Closes the connection: [`ChildConnection::shutdown`], `HttpConnection::close` or
+    /// [`Client::close`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ChildConnection::shutdown`].
+    pub fn shutdown(self) -> Result<(), Error> {
+        self.0.shutdown()
+    }
+}
+
+impl From<ChildConnection> for AnyConnection {
+    fn from(connection: ChildConnection) -> Self {
+        Self::new(connection)
+    }
+}
+
+impl Connection for ChildConnection {
+    fn shutdown(self: Box<Self>) -> Result<(), Error> {
+        (*self).shutdown().map(drop)
+    }
+}
+
+impl From<Client> for AnyConnection {
+    /// Of a connection that the application drives.
+    fn from(client: Client) -> Self {
+        Self::new(DrivenConnection(client))
+    }
+}
+
+/// A connection that the application drives.
+#[derive(Debug)]
+struct DrivenConnection(Client);
+
+impl Deref for DrivenConnection {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.0
+    }
+}
+
+impl Connection for DrivenConnection {
+    fn shutdown(self: Box<Self>) -> Result<(), Error> {
+        self.0.close();
+        Ok(())
+    }
+}
+
+impl Deref for AnyConnection {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.0
     }
 }
 

@@ -8,7 +8,7 @@ use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio_async::http_client::{self, ConnectorError};
 use mcp_sansio_handlers::{Client, Host};
 
-use crate::any_connection::{AnyConnection, Connection};
+use crate::child::{AnyConnection, Connection};
 use crate::runtime::ThreadRuntime;
 use crate::{Error, block_on};
 

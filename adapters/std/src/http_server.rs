@@ -16,8 +16,8 @@ use mcp_sansio_async::network::ListenerSocket;
 use mcp_sansio_async::network::UnixSocket;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
+use crate::background_driver::Worker;
 use crate::runtime::{ThreadRuntime, refused_threads};
-use crate::worker::Worker;
 use crate::{Error, block_on};
 
 /// Concurrent handlers of a server, each with a thread if it has to wait: a number of threads that

@@ -36,14 +36,9 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "client")]
-mod any_connection;
 mod background_driver;
-mod block_on;
 #[cfg(feature = "client")]
 mod child;
-#[cfg(feature = "client")]
-mod connect;
 #[cfg(unix)]
 mod fd_stream;
 #[cfg(feature = "http-client")]
@@ -59,16 +54,10 @@ mod serve;
 mod standard_output;
 mod threaded_stream;
 mod wait;
-mod worker;
 
-#[cfg(feature = "client")]
-pub use any_connection::AnyConnection;
 pub use background_driver::BackgroundDriver;
-pub use block_on::{block_on, sleep};
 #[cfg(feature = "client")]
-pub use child::{ChildServer, ChildStream};
-#[cfg(feature = "client")]
-pub use connect::{ChildConnection, spawn, spawn_with};
+pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 #[cfg(unix)]
 pub use fd_stream::FdStream;
 #[cfg(all(unix, feature = "http-client"))]
@@ -90,6 +79,7 @@ pub use mcp_sansio_async::names::*;
 #[cfg(feature = "macros")]
 pub use mcp_sansio_macros::{std_prompt as prompt, std_tool as tool, std_tools as tools};
 pub use pipe_stream::PipeStream;
+pub use runtime::{block_on, sleep};
 pub use serve::{drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
 pub use wait::{CancelHandle, Wait};

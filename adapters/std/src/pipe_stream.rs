@@ -1,8 +1,7 @@
-use std::fmt;
-use std::io;
 use std::net::TcpStream;
 use std::process::{ChildStdin, ChildStdout};
 use std::task::{Context, Poll};
+use std::{fmt, io};
 
 use mcp_sansio_async::ByteStream;
 use mcp_sansio_async::async_io::StandardStreams;

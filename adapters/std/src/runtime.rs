@@ -1,12 +1,15 @@
 //! Threads as a runtime of [`mcp_sansio_async`].
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use mcp_sansio::Job;
-use mcp_sansio_async::Runtime;
 use mcp_sansio_async::async_io::AsyncIo;
+use mcp_sansio_async::{Runtime, Timer as _};
+
+use crate::Clock;
 
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::async_io::dial::{ReadWrite, Stream};
@@ -14,8 +17,6 @@ pub use mcp_sansio_async::async_io::dial::{ReadWrite, Stream};
 pub use mcp_sansio_async::async_io::network::Listener;
 #[cfg(feature = "client")]
 pub use mcp_sansio_async::async_io::process::{ChildInput, Command};
-
-use crate::{Clock, block_on};
 
 /// A child process managed by `async-process`.
 #[cfg(feature = "client")]
@@ -60,5 +61,41 @@ impl Runtime for ThreadRuntime {
 
     fn spawn_blocking(job: Job) {
         blocking::unblock(job).detach();
+    }
+}
+
+// ------------------------------------------------------------------ block on
+
+/// Runs `future` to completion on this thread, which also waits for the streams and timers that it
+/// uses. The future need not be `Send`; its wakers work from any thread.
+///
+/// The future must not block the thread for long, since everything else in it waits meanwhile. A
+/// nested `block_on` is allowed, but blocks the outer one.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    async_io::block_on(future)
+}
+
+/// Waits without blocking the thread: for the delays of [`Servers`](crate::Servers).
+pub async fn sleep(time: Duration) {
+    let mut clock = Clock::new();
+    let deadline = clock.now() + time;
+    poll_fn(|cx| clock.poll_until(cx, deadline)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::now;
+
+    #[test]
+    fn a_sleep_ends_after_its_time() {
+        let start = now();
+        block_on(sleep(Duration::from_millis(5)));
+        assert!(now() >= start + Duration::from_millis(5));
+    }
+
+    #[test]
+    fn one_block_on_may_be_inside_of_another() {
+        assert_eq!(block_on(async { block_on(async { 7 }) }), 7);
     }
 }

@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::RequestId;
-use mcp_sansio::peer::{Direction, Operation, OperationTransport};
-use mcp_sansio::protocol::Method;
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson, RequestId};
+use mcp_sansio::peer::{
+    CloseReason, Direction, Failure, Operation, OperationOutcome, OperationTransport,
+    TransportFailure,
+};
+use mcp_sansio::protocol::{Method, SubjectKind};
 use opentelemetry::KeyValue;
 
-use crate::attribute;
-use crate::options::Options;
-use crate::outcome::{Verdict, is_fault_of_the_sender};
-use crate::subject::{Subject, truncated};
+use crate::attribute::{self, OTHER};
+use crate::telemetry::Options;
 
 /// The longest method that is reported, in bytes. Peers may send any text.
 const METHOD_LENGTH_MAX: usize = 256;
@@ -62,7 +63,7 @@ impl Description {
             method: match (known, operation.method) {
                 (Some(known), _) => known.as_str().into(),
                 // HTTP has refused it by its head.
-                (None, "") => attribute::OTHER.into(),
+                (None, "") => OTHER.into(),
                 (None, method) => truncated(method, METHOD_LENGTH_MAX).to_owned().into(),
             },
             is_known: known.is_some(),
@@ -98,7 +99,7 @@ impl Description {
 
     /// Returns the name of the method without texts that only the peer has chosen.
     fn bounded_method(&self, verdict: Option<&Verdict>) -> Cow<'static, str> {
-        if self.is_foreign(verdict) { attribute::OTHER.into() } else { self.method.clone() }
+        if self.is_foreign(verdict) { OTHER.into() } else { self.method.clone() }
     }
 
     /// Returns the name of the span.
@@ -239,5 +240,162 @@ pub(crate) fn push_verdict(all: &mut Vec<KeyValue>, verdict: &Verdict) {
     }
     if let Some(error_type) = &verdict.error_type {
         all.push(KeyValue::new(attribute::ERROR_TYPE, error_type.clone()));
+    }
+}
+
+// ------------------------------------------------------------------ the items of the protocol that operations name
+
+/// The longest name of a tool or a prompt that is reported, in bytes. Names come from the peer.
+const NAME_LENGTH_MAX: usize = 256;
+
+/// The longest URI that is reported, in bytes.
+const URI_LENGTH_MAX: usize = 2048;
+
+/// The item that an operation names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Subject {
+    #[default]
+    None,
+    Tool(Arc<str>),
+    Prompt(Arc<str>),
+    Resource(Arc<str>),
+}
+
+impl Subject {
+    pub(crate) fn new(method: Option<Method>, params: &RawJson<'_>) -> Self {
+        let found = method.and_then(Method::subject).and_then(|subject| subject.find(params));
+        match found {
+            Some((SubjectKind::Tool, name)) => Self::Tool(shared(&name, NAME_LENGTH_MAX)),
+            Some((SubjectKind::Prompt, name)) => Self::Prompt(shared(&name, NAME_LENGTH_MAX)),
+            Some((SubjectKind::Resource, uri)) => Self::Resource(shared(&uri, URI_LENGTH_MAX)),
+            _ => Self::None,
+        }
+    }
+}
+
+fn shared(text: &str, length_max: usize) -> Arc<str> {
+    truncated(text, length_max).into()
+}
+
+pub(crate) fn truncated(text: &str, length_max: usize) -> &str {
+    let mut end = text.len().min(length_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+// ------------------------------------------------------------------ outcomes that are failures, and their names
+
+/// The outcome of an operation, as spans and metrics report it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    /// The code of a JSON-RPC error.
+    pub(crate) code: Option<i64>,
+    /// The class of a failure, if it is one.
+    pub(crate) error_type: Option<Cow<'static, str>>,
+    /// The message of a JSON-RPC error.
+    pub(crate) message: Option<String>,
+    /// Whether the sender of a received request does not want the response any more.
+    pub(crate) is_cancelled: bool,
+}
+
+/// Errors with which a receiver tells a sender that the request cannot be served.
+// MCP 2026-07-28 otel:common.yaml#mcp.server.status.attributes [TRACE-026]
+const FAULTS_OF_THE_SENDER: [i64; 5] = [-32700, -32600, -32601, -32602, -32002];
+
+/// Returns whether a code says that the receiver cannot serve the request, and does not count as its
+/// failure.
+pub(crate) fn is_fault_of_the_sender(code: i64) -> bool {
+    FAULTS_OF_THE_SENDER.contains(&code)
+}
+
+impl Verdict {
+    pub(crate) fn new(outcome: &OperationOutcome<'_>, direction: Direction) -> Self {
+        match outcome {
+            // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-023]
+            OperationOutcome::ToolFailed => Self::failure("tool_error"),
+            OperationOutcome::Error(error) => Self::error(error, direction),
+            OperationOutcome::Failed(failure) => Self::failed(failure, direction),
+            OperationOutcome::Refused { status, error } => {
+                let mut verdict = match error {
+                    Some(error) => Self::error(error, direction),
+                    None => Self::default(),
+                };
+                // The receiver could not handle it, whatever the error in the body says.
+                if *status >= 500 && verdict.error_type.is_none() {
+                    verdict.error_type = Some(status.to_string().into());
+                }
+                verdict
+            }
+            // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-024]
+            OperationOutcome::Closed(reason) => Self::failure(match reason {
+                CloseReason::Violation(_) => "protocol_violation",
+                CloseReason::Unresponsive => "unresponsive",
+                CloseReason::OpeningFailed(_) => "opening_failed",
+                CloseReason::Transport(failure) => return Self::failed_transport(failure),
+                _ => OTHER,
+            }),
+            // The receiver has not failed.
+            OperationOutcome::Cancelled => Self { is_cancelled: true, ..Self::default() },
+            // The sender has violated the protocol.
+            OperationOutcome::Done | OperationOutcome::Violation => Self::default(),
+            _ => Self::failure(OTHER),
+        }
+    }
+
+    fn failure(class: &'static str) -> Self {
+        Self { error_type: Some(class.into()), ..Self::default() }
+    }
+
+    // MCP 2026-07-28 otel:common.yaml#mcp.client.status.attributes [TRACE-020] [TRACE-025]
+    // MCP 2026-07-28 otel:common.yaml#mcp.server.status.attributes [TRACE-027]
+    fn error(error: &ErrorObject<'_>, direction: Direction) -> Self {
+        let ErrorCode(code) = error.code;
+        let fails = direction == Direction::Sent || !is_fault_of_the_sender(code);
+        Self {
+            code: Some(code),
+            // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-022]
+            error_type: fails.then(|| code.to_string().into()),
+            message: Some(error.message.clone().into_owned()),
+            is_cancelled: false,
+        }
+    }
+
+    // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-024]
+    fn failed(failure: &Failure<'_>, direction: Direction) -> Self {
+        Self::failure(match failure {
+            Failure::Refused(error) => return Self::error(error, direction),
+            Failure::Transport(failure) => return Self::failed_transport(failure),
+            Failure::InvalidAnswer(_) => "invalid_response",
+            Failure::TimedOut { .. } => "timeout",
+            Failure::Cancelled => "cancelled",
+            Failure::TooManyRounds { .. } => "too_many_rounds",
+            Failure::TooMuchInput { .. } => "too_much_input",
+            Failure::InputRefused { .. } => "input_refused",
+            Failure::ConnectionLost => "connection_lost",
+            _ => OTHER,
+        })
+    }
+
+    fn failed_transport(failure: &TransportFailure) -> Self {
+        Self::failure(match failure {
+            TransportFailure::Status { status, .. }
+            | TransportFailure::Unauthorized { status, .. }
+            | TransportFailure::NotResumed { status, .. } => {
+                return Self { error_type: Some(status.to_string().into()), ..Self::default() };
+            }
+            TransportFailure::NotSent => "unreachable",
+            TransportFailure::Broken
+            | TransportFailure::StreamEnded
+            | TransportFailure::StreamLost { .. } => "connection_lost",
+            TransportFailure::SessionLost => "session_lost",
+            TransportFailure::AuthorizationFailed { .. } => "authorization_failed",
+            TransportFailure::Redirected { .. } => "redirected",
+            TransportFailure::InvalidResponse(_) | TransportFailure::TooLong { .. } => {
+                "invalid_response"
+            }
+            _ => OTHER,
+        })
     }
 }

@@ -21,20 +21,13 @@
 //! No arguments and results are recorded, unless [`Telemetry::payloads`] asks for them.
 
 #![forbid(unsafe_code)]
-mod access_log;
 mod attribute;
 mod description;
 mod metrics;
 mod operation;
-mod options;
-mod outcome;
 mod propagation;
 mod span;
-mod subject;
 mod telemetry;
-mod tool_span;
-mod tracing_span;
 
 pub use operation::OperationInfo;
-pub use telemetry::Telemetry;
-pub use tool_span::tool_span;
+pub use telemetry::{Telemetry, tool_span};

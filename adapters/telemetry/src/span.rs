@@ -1,9 +1,9 @@
 //! Operations and sessions in progress.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
@@ -13,18 +13,16 @@ use mcp_sansio::protocol::{Method, Side};
 use opentelemetry::trace::{
     Link, SpanBuilder, SpanKind, Status, TraceContextExt as _, Tracer as _,
 };
-use opentelemetry::{Context, KeyValue};
+use opentelemetry::{Context, KeyValue, Value};
+use tracing::Span;
 
 use crate::attribute;
 use crate::description::{
-    Description, Transport, push_address, push_network, push_revision, push_verdict,
+    Description, Subject, Transport, Verdict, push_address, push_network, push_revision,
+    push_verdict,
 };
 use crate::operation::OperationInfo;
-use crate::options::Options;
-use crate::outcome::Verdict;
-use crate::telemetry::Shared;
-use crate::tool_span::ToolSpan;
-use crate::tracing_span::TracingSpan;
+use crate::telemetry::{Options, Shared, ToolSpan};
 
 /// A request or notification in progress.
 pub(crate) struct OperationSpan {
@@ -44,18 +42,14 @@ pub(crate) struct OperationSpan {
 /// Where a call was made.
 pub(crate) struct CallerContext {
     context: Context,
-    span: tracing::Span,
+    span: Span,
 }
 
 impl CallerContext {
     pub(crate) fn current(options: &Options) -> Self {
         Self {
             context: Context::current(),
-            span: if options.tracing_spans {
-                tracing::Span::current()
-            } else {
-                tracing::Span::none()
-            },
+            span: if options.tracing_spans { Span::current() } else { Span::none() },
         }
     }
 }
@@ -137,9 +131,9 @@ impl OperationSpan {
         let attributes = description.of_metric(answered, end.revision, &shared.options);
         shared.metrics.operation(description.direction, time, &attributes);
         {
-            let span = self.tracing.as_ref().map_or_else(tracing::Span::none, TracingSpan::get);
+            let span = self.tracing.as_ref().map_or_else(Span::none, TracingSpan::get);
             if shared.options.access_log {
-                span.in_scope(|| crate::access_log::write(self, end, &verdict, time));
+                span.in_scope(|| write_access_log(self, end, &verdict, time));
             }
             drop(span);
             if let Some(tracing) = &self.tracing {
@@ -293,7 +287,7 @@ fn parent(shared: &Shared, operation: &Operation<'_>) -> (Context, Vec<Link>) {
 }
 
 /// Returns the parent of an operation's `tracing` span.
-fn parent_span(operation: &Operation<'_>) -> tracing::Span {
+fn parent_span(operation: &Operation<'_>) -> Span {
     use mcp_sansio::peer::Cause;
 
     let known = match operation.cause {
@@ -305,7 +299,7 @@ fn parent_span(operation: &Operation<'_>) -> tracing::Span {
         }
         _ => None,
     };
-    known.unwrap_or_else(tracing::Span::current)
+    known.unwrap_or_else(Span::current)
 }
 
 // MCP 2026-07-28 otel:spans.yaml#mcp.client [TRACE-037] [TRACE-038]
@@ -377,4 +371,147 @@ impl fmt::Debug for SessionTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionTimer").field("role", &self.role).finish_non_exhaustive()
     }
+}
+
+// ------------------------------------------------------------------ tracing span
+
+/// The span of an operation, until that ends.
+#[derive(Debug)]
+pub(crate) struct TracingSpan(Mutex<Option<Span>>);
+
+/// Creates a span with all fields that it may have: `tracing` knows no others later. Those that are
+/// known at the beginning are found in `$attributes`.
+macro_rules! span {
+    ($name:literal, $kind:literal, $parent:expr, $title:expr, $attributes:expr) => {{
+        let (text, number) = (|name| attribute_text($attributes, name), |name| attribute_number($attributes, name));
+        tracing::info_span!(
+            target: "mcp_sansio::operation",
+            parent: $parent,
+            $name,
+            otel.name = $title,
+            otel.kind = $kind,
+            otel.status_code = tracing::field::Empty,
+            mcp.method.name = text(attribute::METHOD_NAME),
+            mcp.protocol.version = text(attribute::PROTOCOL_VERSION),
+            mcp.resource.uri = text(attribute::RESOURCE_URI),
+            mcp.session.id = text(attribute::SESSION_ID),
+            gen_ai.operation.name = text(attribute::OPERATION_NAME),
+            gen_ai.prompt.name = text(attribute::PROMPT_NAME),
+            gen_ai.tool.name = text(attribute::TOOL_NAME),
+            gen_ai.tool.call.arguments = text(attribute::TOOL_ARGUMENTS),
+            gen_ai.tool.call.result = tracing::field::Empty,
+            jsonrpc.request.id = text(attribute::REQUEST_ID),
+            rpc.response.status_code = tracing::field::Empty,
+            "error.type" = tracing::field::Empty,
+            mcp_sansio.cancelled = tracing::field::Empty,
+            network.transport = text(attribute::NETWORK_TRANSPORT),
+            network.protocol.name = text(attribute::NETWORK_PROTOCOL_NAME),
+            network.protocol.version = text(attribute::NETWORK_PROTOCOL_VERSION),
+            client.address = text(attribute::CLIENT_ADDRESS),
+            client.port = number(attribute::CLIENT_PORT),
+            server.address = text(attribute::SERVER_ADDRESS),
+            server.port = number(attribute::SERVER_PORT),
+        )
+    }};
+}
+
+impl TracingSpan {
+    /// Begins a span. `title` is the name of the span by the conventions: in `tracing`, a name is a
+    /// constant.
+    // MCP 2026-07-28 otel:mcp#spans [TRACE-008]
+    // MCP 2026-07-28 otel:mcp#client [TRACE-009]
+    pub(crate) fn begin(
+        direction: Direction,
+        title: &str,
+        attributes: &[KeyValue],
+        parent: &Span,
+    ) -> Self {
+        let span = match direction {
+            Direction::Sent => span!("mcp.client", "client", parent, title, attributes),
+            _ => span!("mcp.server", "server", parent, title, attributes),
+        };
+        Self(Mutex::new(Some(span)))
+    }
+
+    /// Returns the span, unless it has ended.
+    pub(crate) fn get(&self) -> Span {
+        let span = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        span.clone().unwrap_or_else(Span::none)
+    }
+
+    /// Adds attributes that are known at the end.
+    pub(crate) fn record(&self, attributes: &[KeyValue]) {
+        let span = self.get();
+        for KeyValue { key, value, .. } in attributes {
+            span.record(key.as_str(), &*value.as_str());
+        }
+    }
+
+    /// Sets the name by the conventions.
+    pub(crate) fn rename(&self, title: &str) {
+        self.get().record("otel.name", title);
+    }
+
+    /// Marks the span as failed.
+    pub(crate) fn fail(&self) {
+        self.get().record("otel.status_code", "ERROR");
+    }
+
+    /// Ends the span.
+    pub(crate) fn end(&self) {
+        let span = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Outside of the lock: it runs the code of subscribers.
+        drop(span);
+    }
+}
+
+fn find<'a>(attributes: &'a [KeyValue], name: &str) -> Option<&'a Value> {
+    let found = attributes.iter().find(|attribute| attribute.key.as_str() == name);
+    found.map(|attribute| &attribute.value)
+}
+
+fn attribute_text(attributes: &[KeyValue], name: &str) -> Option<String> {
+    find(attributes, name).map(|value| value.as_str().into_owned())
+}
+
+fn attribute_number(attributes: &[KeyValue], name: &str) -> Option<i64> {
+    match find(attributes, name)? {
+        Value::I64(number) => Some(*number),
+        _ => None,
+    }
+}
+
+// ------------------------------------------------------------------ a line for each operation
+
+pub(crate) fn write_access_log(
+    span: &OperationSpan,
+    end: &OperationEnd<'_>,
+    verdict: &Verdict,
+    time: Duration,
+) {
+    let description = span.description();
+    let context = span.context().span().span_context().clone();
+    let subject = match &description.subject {
+        Subject::Tool(name) | Subject::Prompt(name) | Subject::Resource(name) => Some(&**name),
+        Subject::None => None,
+    };
+    let revision = end.revision.or(description.revision);
+    let principal = description.principal.as_deref().filter(|_| span.shows_principals());
+    let trace_id = context.is_valid().then(|| context.trace_id().to_string());
+    tracing::info!(
+        target: "mcp_sansio::access",
+        direction = if description.direction == Direction::Sent { "sent" } else { "received" },
+        method = &*description.method,
+        subject,
+        request_id = description.request_id.as_deref(),
+        revision = revision.map(mcp_sansio::Revision::as_str),
+        transport = description.transport.protocol_name.unwrap_or("stream"),
+        client_address = description.transport.peer_address.as_deref(),
+        principal,
+        code = verdict.code,
+        error_type = verdict.error_type.as_deref(),
+        cancelled = verdict.is_cancelled.then_some(true),
+        duration_us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
+        trace_id,
+    );
 }

@@ -2,16 +2,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use mcp_sansio::peer::{CallContext, Observation, Operation, OperationObserver, SessionStart};
-use opentelemetry::InstrumentationScope;
-use opentelemetry::global::{self, BoxedTracer};
+use opentelemetry::global::BoxedTracer;
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry::metrics::noop::NoopMeterProvider;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::noop::NoopTracerProvider;
 use opentelemetry::trace::{Tracer, TracerProvider};
+use opentelemetry::{Context, InstrumentationScope, global};
 
 use crate::metrics::Metrics;
-use crate::options::Options;
 use crate::propagation::Propagators;
 use crate::span::{CallerContext, OperationSpan, SessionTimer};
 
@@ -234,4 +233,56 @@ impl fmt::Debug for Telemetry {
 
 fn scope() -> InstrumentationScope {
     InstrumentationScope::builder("mcp-sansio").with_version(env!("CARGO_PKG_VERSION")).build()
+}
+
+// ------------------------------------------------------------------ the switches of telemetry
+
+/// Switches of [`Telemetry`](crate::Telemetry), which describes them.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches")]
+pub(crate) struct Options {
+    pub(crate) payloads: bool,
+    pub(crate) uris_in_names: bool,
+    pub(crate) uris_in_metrics: bool,
+    pub(crate) session_ids: bool,
+    pub(crate) addresses: bool,
+    pub(crate) notifications: bool,
+    pub(crate) outer_tool_spans: bool,
+    pub(crate) links_peers: bool,
+    pub(crate) tracing_spans: bool,
+    pub(crate) access_log: bool,
+    pub(crate) principals: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            payloads: false,
+            uris_in_names: false,
+            uris_in_metrics: false,
+            session_ids: true,
+            addresses: true,
+            notifications: true,
+            outer_tool_spans: false,
+            links_peers: false,
+            tracing_spans: false,
+            access_log: false,
+            principals: false,
+        }
+    }
+}
+
+// ------------------------------------------------------------------ tool calls that the application traces itself
+
+/// Marks a context whose span is that of a tool call.
+#[derive(Debug)]
+pub(crate) struct ToolSpan;
+
+/// Returns `context`, whose span describes the execution of a tool, marked as such: a call of a tool
+/// in it gets no span of its own if [`Telemetry::outer_tool_spans`](crate::Telemetry::outer_tool_spans)
+/// is on. Its attributes are added to the span of the context.
+// MCP 2026-07-28 otel:mcp#client [TRACE-039]: no other way to detect such a span is reliable.
+#[must_use]
+pub fn tool_span(context: &Context) -> Context {
+    context.with_value(ToolSpan)
 }

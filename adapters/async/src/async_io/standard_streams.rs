@@ -1,11 +1,10 @@
-use std::fmt;
 #[cfg(unix)]
 use std::fs::File;
-use std::io;
 #[cfg(unix)]
 use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::{fmt, io};
 
 #[cfg(unix)]
 use async_io::Async;

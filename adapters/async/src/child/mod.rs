@@ -1,18 +1,26 @@
 //! Servers that a client runs as child processes. A runtime implements [`Process`].
 
-mod any_connection;
 mod connection;
-mod group;
 mod members;
-mod observer;
-mod open;
 mod process;
-mod report;
 mod server;
-mod stderr;
 mod stream;
-mod supervisor;
-mod watch;
+
+use std::collections::VecDeque;
+use std::fmt::{self, Debug};
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcp_sansio_handlers::Client;
+
+use crate::Error;
+
+pub use connection::{ChildConnection, SpawnOptions, TransferDirection, connect, connect_with};
+pub use process::{ExitReport, OpenOutcome, Process, SpawnError, Started, open};
+pub use server::{ChildServer, GracePeriods};
+pub use stream::ChildStream;
 
 /// The names that adapters export at their root.
 pub(crate) mod names {
@@ -21,20 +29,6 @@ pub(crate) mod names {
         TransferDirection,
     };
 }
-
-use std::collections::VecDeque;
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-pub use any_connection::AnyConnection;
-pub(crate) use any_connection::{Connection, Shutdown};
-pub use connection::{ChildConnection, SpawnOptions, connect, connect_with};
-pub use observer::TransferDirection;
-pub use open::{OpenOutcome, open};
-pub use process::{Process, Started};
-pub use report::{ExitReport, SpawnError};
-pub use server::{ChildServer, GracePeriods};
-pub use stream::ChildStream;
 
 /// Handling of a child's standard error. It is always read, so that the child never blocks, and the
 /// last lines are kept for reports.
@@ -52,7 +46,7 @@ pub enum Stderr {
     Lines(Box<dyn FnMut(&str) + Send>),
 }
 
-impl fmt::Debug for Stderr {
+impl Debug for Stderr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Keep => "Keep",
@@ -141,6 +135,85 @@ impl Lines {
     fn current(&self) -> String {
         let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
         String::from_utf8_lossy(line).into_owned()
+    }
+}
+
+// ------------------------------------------------------------------ any connection
+
+/// A connection to a server, over any transport: the type of connections in
+/// [`Servers`](mcp_sansio_handlers::Servers) of several kinds. Derefs to the [`Client`].
+///
+/// Create it with `from` of a connection.
+#[derive(Debug)]
+pub struct AnyConnection(Box<dyn Connection>);
+
+/// A connection to a server, in an [`AnyConnection`].
+pub(crate) trait Connection: Debug + Deref<Target = Client> + Send + Sync {
+    /// Closes the connection, and waits until it is closed.
+    fn shutdown(self: Box<Self>) -> Shutdown;
+}
+
+pub(crate) type Shutdown = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+
+impl AnyConnection {
+    pub(crate) fn new(connection: impl Connection + 'static) -> Self {
+        Self(Box::new(connection))
+    }
+
+    /// Closes the connection: [`ChildConnection::shutdown`], `HttpConnection::close` or
+    /// [`Client::close`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ChildConnection::shutdown`].
+    pub async fn shutdown(self) -> Result<(), Error> {
+        self.0.shutdown().await
+    }
+}
+
+impl<P: Process> From<ChildConnection<P>> for AnyConnection {
+    fn from(connection: ChildConnection<P>) -> Self {
+        Self::new(connection)
+    }
+}
+
+impl<P: Process> Connection for ChildConnection<P> {
+    fn shutdown(self: Box<Self>) -> Shutdown {
+        Box::pin(async { (*self).shutdown().await.map(drop) })
+    }
+}
+
+impl From<Client> for AnyConnection {
+    /// Of a connection that the application drives.
+    fn from(client: Client) -> Self {
+        Self::new(DrivenConnection(client))
+    }
+}
+
+/// A connection that the application drives.
+#[derive(Debug)]
+struct DrivenConnection(Client);
+
+impl Deref for DrivenConnection {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.0
+    }
+}
+
+impl Connection for DrivenConnection {
+    fn shutdown(self: Box<Self>) -> Shutdown {
+        self.0.close();
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Deref for AnyConnection {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.0
     }
 }
 

@@ -1,18 +1,17 @@
-use std::fmt;
-use std::io;
+use std::future::{Future as _, pending, poll_fn};
+use std::pin::pin;
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use std::{fmt, io};
 
-use super::group::Group;
 use super::members::Members;
-use super::stderr::StderrReader;
 use super::stream::StreamControl;
-use super::watch::watch;
 use super::{ChildStream, ExitReport, Process, SpawnError, Started, Stderr, StderrTail};
-use crate::Runtime as _;
+use crate::runtime::timeout;
 use crate::task::{Task, spawn};
-use crate::timer::timeout;
+use crate::{ByteStream, Runtime};
 
 /// A server that runs as a child process and communicates over its standard streams.
 ///
@@ -203,5 +202,263 @@ impl<P: Process> Drop for ChildServer<P> {
 impl<P: Process> fmt::Debug for ChildServer<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChildServer").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+// ------------------------------------------------------------------ group
+
+/// A child process and the processes that it started: on Unix its process group, on Windows its job
+/// object.
+#[derive(Debug)]
+pub(super) struct Group(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// The process id of the child, until it is waited for.
+    id: Option<u32>,
+    /// Dropped before the child is waited for: its id may be reused afterwards.
+    members: Option<Members>,
+    was_killed: bool,
+    is_shutting_down: bool,
+    /// Wakes the task that waits for the child.
+    watcher: Option<Waker>,
+}
+
+impl Group {
+    pub(super) fn new(id: Option<u32>, members: Option<Members>) -> Self {
+        Self(Mutex::new(State {
+            id,
+            members,
+            was_killed: false,
+            is_shutting_down: false,
+            watcher: None,
+        }))
+    }
+
+    /// Returns the process id of the child, or `None` once it has exited.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.lock().id
+    }
+
+    /// Requests all processes to end.
+    pub(super) fn terminate(&self) {
+        if let Some(members) = &self.lock().members {
+            members.terminate();
+        }
+    }
+
+    /// Kills all processes.
+    pub(super) fn kill(&self) {
+        let mut state = self.lock();
+        state.was_killed = true;
+        if let Some(members) = &mut state.members {
+            members.kill();
+        }
+        let watcher = state.watcher.take();
+        drop(state);
+        if let Some(watcher) = watcher {
+            watcher.wake();
+        }
+    }
+
+    /// Ends the use of the process id, which may be reused once the child is waited for.
+    pub(super) fn forget(&self) {
+        let mut state = self.lock();
+        (state.id, state.members) = (None, None);
+    }
+
+    /// Returns whether processes other than the child may be running.
+    pub(super) fn has_other_members(&self) -> bool {
+        self.lock().members.as_ref().is_some_and(Members::others_run)
+    }
+
+    /// Leaves the signals to the shutdown, which knows how long to wait.
+    pub(super) fn start_shutdown(&self) {
+        self.lock().is_shutting_down = true;
+    }
+
+    pub(super) fn is_shutting_down(&self) -> bool {
+        self.lock().is_shutting_down
+    }
+
+    pub(super) fn was_killed(&self) -> bool {
+        self.lock().was_killed
+    }
+
+    /// Ready when the processes were killed.
+    pub(super) fn poll_killed(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.was_killed {
+            return Poll::Ready(());
+        }
+        if !state.watcher.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            state.watcher = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    // A panic elsewhere leaves no inconsistent state.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// ------------------------------------------------------------------ stderr
+
+/// Bytes per read.
+const CHUNK: usize = 4096;
+
+/// The task that reads a child's standard error.
+#[derive(Debug)]
+pub(super) struct StderrReader {
+    task: Task<()>,
+    has_ended: bool,
+}
+
+impl StderrReader {
+    pub(super) fn start<P: Process>(
+        runtime: &P::Runtime,
+        stderr: P::Stderr,
+        sink: Stderr,
+        tail: StderrTail,
+    ) -> Self {
+        Self { task: spawn(runtime, read::<P>(stderr, sink, tail)), has_ended: false }
+    }
+
+    /// Waits until no process holds the standard error any more. Returns false if that takes longer
+    /// than `limit`.
+    pub(super) async fn has_ended(&mut self, runtime: &impl Runtime, limit: Duration) -> bool {
+        if !self.has_ended {
+            self.has_ended = timeout(runtime, limit, &mut self.task).await.is_some();
+        }
+        self.has_ended
+    }
+}
+
+impl Drop for StderrReader {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn read<P: Process>(mut stderr: P::Stderr, mut sink: Stderr, tail: StderrTail) {
+    let mut chunk = [0; CHUNK];
+    loop {
+        let read = poll_fn(|cx| P::poll_stderr(&mut stderr, cx, &mut chunk));
+        let length = read.await.unwrap_or(0);
+        if let Some(text) = tail.take(&chunk[..length], &mut sink) {
+            P::forward(text).await;
+        }
+        if length == 0 {
+            return;
+        }
+    }
+}
+
+// ------------------------------------------------------------------ watch
+
+/// How long to wait for output after the exit. The output is already in the pipe then; a process
+/// that holds the write end open is not waited for.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Time between checks whether processes of the group still run. Only when some outlived the child.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Waits for the child, ends its stream and the processes that it left behind, and returns its exit
+/// status.
+pub(super) async fn watch<P: Process>(
+    mut process: P,
+    group: Arc<Group>,
+    stream: StreamControl<P::Stream>,
+    mut stderr: StderrReader,
+    runtime: P::Runtime,
+) -> io::Result<ExitStatus> {
+    let guard = KillGuard(group);
+    let group = &guard.0;
+    if let Err(error) = exit(&mut process, group).await {
+        group.forget();
+        return Err(error);
+    }
+    if stream.is_open() {
+        let end = end_output(stream, runtime.clone());
+        drop(spawn(&runtime, end));
+    }
+    if !stderr.has_ended(&runtime, DRAIN_TIMEOUT).await {
+        end_others(group, &mut stderr, &runtime).await;
+    }
+    // Until the child is waited for, no other group can have its id.
+    group.kill();
+    group.forget();
+    let status = process.wait().await;
+    stderr.has_ended(&runtime, DRAIN_TIMEOUT).await;
+    status
+}
+
+/// Kills the processes if the runtime drops the task.
+struct KillGuard(Arc<Group>);
+
+impl Drop for KillGuard {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
+/// Waits until the child has exited, and leaves it to be waited for.
+async fn exit<P: Process>(process: &mut P, group: &Group) -> io::Result<()> {
+    {
+        let mut exited = pin!(exited(process));
+        let outcome = poll_fn(|cx| match group.poll_killed(cx) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => exited.as_mut().poll(cx).map(Some),
+        });
+        if let Some(outcome) = outcome.await {
+            return outcome;
+        }
+    }
+    process.kill();
+    exited(process).await
+}
+
+/// Ends the output of a child that has exited, even if another process holds the pipe.
+async fn end_output<S: ByteStream>(stream: StreamControl<S>, runtime: impl Runtime) {
+    timeout(&runtime, DRAIN_TIMEOUT, pending::<()>()).await;
+    stream.end_output();
+}
+
+/// Waits until the process has exited. On Unix its id remains in use, if possible, until
+/// [`Process::wait`] is called, so that its process group can be ended before.
+async fn exited<P: Process>(process: &mut P) -> io::Result<()> {
+    #[cfg(unix)]
+    let id = process.id();
+    let mut wait = pin!(process.wait());
+    poll_fn(|cx| {
+        // The runtime wakes this task, and waits for the process in the next poll.
+        #[cfg(unix)]
+        if id.is_some_and(super::members::has_exited) {
+            return Poll::Ready(Ok(()));
+        }
+        wait.as_mut().poll(cx).map_ok(drop)
+    })
+    .await
+}
+
+/// Gives the processes that the child left behind time to end.
+async fn end_others(group: &Group, stderr: &mut StderrReader, runtime: &impl Runtime) {
+    let end = runtime.now() + GracePeriods::default().terminate;
+    let mut is_told = false;
+    while group.has_other_members() && !group.was_killed() {
+        // A shutdown sends the signals itself.
+        if !group.is_shutting_down() {
+            if runtime.now() >= end {
+                return;
+            }
+            if !is_told {
+                is_told = true;
+                group.terminate();
+            }
+        }
+        if stderr.has_ended(runtime, CHECK_INTERVAL).await {
+            return;
+        }
     }
 }

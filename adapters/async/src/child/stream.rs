@@ -1,8 +1,7 @@
-use std::fmt;
 use std::future::poll_fn;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
+use std::{fmt, io};
 
 use crate::{ByteStream, Runtime, task};
 

@@ -3,21 +3,26 @@ use std::future::Future;
 use std::marker::PhantomData;
 #[cfg(unix)]
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::PROXY_AUTHORIZATION;
 use http::{Method, Request, Response, Version};
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper_util::client::legacy;
-use rustls::ClientConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, RootCertStore};
 
-use super::EraCache;
-use super::dialer::Dialer;
-use super::routes::Routes;
-use super::{Certificates, Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, fetch};
+use super::dialer::{Dialer, Routes};
+use super::exchanger::poll_piece;
+use super::{Connect, ConnectorError, Dial, EraCache, FetchError, Proxy, fetch};
 use crate::Runtime;
 
 /// A lookup, a connection and a TLS handshake usually take less than a second.
@@ -327,5 +332,173 @@ impl<R> fmt::Debug for ConnectorBuilder<R> {
             .field("connect_timeout", &self.connect_timeout)
             .field("idle_timeout", &self.idle_timeout)
             .finish_non_exhaustive()
+    }
+}
+
+// ------------------------------------------------------------------ certificates
+
+/// The certificates of a client over HTTP: those that it trusts, and its own.
+#[derive(Clone)]
+pub struct Certificates {
+    system_roots: bool,
+    roots: Vec<CertificateDer<'static>>,
+    client: Option<Arc<CertifiedKey>>,
+}
+
+impl Certificates {
+    /// Trusts the system's root certificates, and has no certificate of its own.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { system_roots: true, roots: Vec::new(), client: None }
+    }
+
+    /// Sets whether the system's root certificates are trusted.
+    pub const fn set_system_roots(&mut self, trusted: bool) {
+        self.system_roots = trusted;
+    }
+
+    /// Trusts a root certificate, in DER.
+    pub fn add_root(&mut self, der: Vec<u8>) {
+        self.roots.push(CertificateDer::from(der));
+    }
+
+    /// Sets the client certificate with its intermediates, in DER, and its private key, in the DER
+    /// form of PKCS #8, PKCS #1 or SEC 1.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectorError::Configuration`]: the key is invalid, or of another certificate.
+    pub fn set_client(
+        &mut self,
+        chain: impl IntoIterator<Item = impl Into<Vec<u8>>>,
+        key: Vec<u8>,
+    ) -> Result<(), ConnectorError> {
+        let invalid = |error: &dyn fmt::Display| ConnectorError::Configuration {
+            reason: format!("not a client certificate and its private key: {error}"),
+        };
+        let chain: Vec<_> = chain.into_iter().map(|der| CertificateDer::from(der.into())).collect();
+        if chain.is_empty() {
+            return Err(invalid(&"the certificate is missing"));
+        }
+        let key = PrivateKeyDer::try_from(key).map_err(|error| invalid(&error))?;
+        let provider = rustls::crypto::ring::default_provider();
+        let client = CertifiedKey::from_der(chain, key, &provider);
+        self.client = Some(Arc::new(client.map_err(|error| invalid(&error))?));
+        Ok(())
+    }
+
+    /// Returns the TLS configuration. Reads the system's root certificates, if they are trusted.
+    ///
+    /// It uses the system's roots instead of a built-in list, so that it includes an organisation's
+    /// own authority, such as that of a TLS-inspecting proxy, and excludes roots that were
+    /// withdrawn.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectorError::Configuration`]: a root certificate is invalid.
+    pub fn config(self) -> Result<ClientConfig, ConnectorError> {
+        let mut roots = RootCertStore::empty();
+        if self.system_roots {
+            // Some systems have unreadable roots. Without any root, each TLS connection fails as
+            // untrusted, and plain HTTP still works.
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        for certificate in self.roots {
+            roots.add(certificate).map_err(|error| ConnectorError::Configuration {
+                reason: format!("not a root certificate: {error}"),
+            })?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| ConnectorError::Configuration { reason: error.to_string() })?
+            .with_root_certificates(roots);
+        Ok(match self.client {
+            Some(client) => {
+                config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(client)))
+            }
+            None => config.with_no_client_auth(),
+        })
+    }
+}
+
+impl Default for Certificates {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Omits the private key.
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates")
+            .field("system_roots", &self.system_roots)
+            .field("roots", &self.roots.len())
+            .field("client", &self.client.is_some())
+            .finish()
+    }
+}
+
+// ------------------------------------------------------------------ response body
+
+/// The streaming body of a response.
+///
+/// Dropping it before its end aborts the exchange at once: HTTP/1 closes the connection, HTTP/2
+/// resets the stream. While it is not read, the server is subject to backpressure.
+pub struct ResponseBody {
+    incoming: Incoming,
+}
+
+impl ResponseBody {
+    pub(super) const fn new(incoming: Incoming) -> Self {
+        Self { incoming }
+    }
+
+    /// Returns the next chunk, never empty; `None` at the end. Trailers are skipped. Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// The connection was lost before the end, or the data is not valid HTTP.
+    pub async fn chunk(&mut self) -> Option<Result<Bytes, ConnectorError>> {
+        std::future::poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// Polls for the next chunk: see [`chunk`](Self::chunk).
+    ///
+    /// # Errors
+    ///
+    /// As [`chunk`](Self::chunk).
+    pub fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, ConnectorError>>> {
+        poll_piece(self, cx)
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = ConnectorError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ConnectorError>>> {
+        let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
+        Poll::Ready(frame.map(|frame| frame.map_err(|error| ConnectorError::from_body(&error))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody").finish_non_exhaustive()
     }
 }

@@ -1,6 +1,4 @@
-use std::fmt;
 use std::future::{Future, Ready, ready};
-use std::io;
 use std::marker::PhantomData;
 #[cfg(unix)]
 use std::path::Path;
@@ -8,8 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use std::{fmt, io};
 
-use http::Uri;
+use http::uri::Scheme;
+use http::{HeaderValue, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -18,12 +18,11 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tower_service::Service;
 
+use super::ConnectorError;
 use super::cause::innermost;
-use super::proxy;
-use super::routes::{Route, Routes};
-use super::{ConnectorError, tls};
+use super::proxy::{Proxy, is_http, is_socks5};
 use crate::network::HyperRuntime;
-use crate::timer::timeout;
+use crate::runtime::timeout;
 
 /// Sockets of a runtime that are connected, and TLS, for clients over HTTP.
 pub trait Dial: HyperRuntime {
@@ -107,7 +106,7 @@ impl<R: Dial> Dialer<R> {
         let mut proxy_tls = tls.clone();
         proxy_tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let mut tls = tls;
-        tls::offer_protocols(&mut tls, R::HTTP2, http2_only);
+        offer_protocols(&mut tls, R::HTTP2, http2_only);
         let (tls, proxy_tls) = (Arc::new(tls), Arc::new(proxy_tls));
         Self { tls, proxy_tls, routes, http2_only, timeout, runtime: PhantomData }
     }
@@ -137,7 +136,7 @@ impl<R: Dial> Dialer<R> {
                 (open_tunnel(stream, &proxy, server).await?, false)
             }
         };
-        if !tls::is_secure(server) {
+        if !is_secure(server) {
             return Ok(ConnectorStream { stream, forwarded, http2: self.http2_only });
         }
         let (stream, http2) = secure::<R>(&self.tls, stream, server).await?;
@@ -155,7 +154,7 @@ impl<R: Dial> Dialer<R> {
     async fn connect_proxy(&self, proxy: &Intercept) -> Result<R::Stream, ConnectorError> {
         let to = with_port(proxy.uri());
         let stream = match self.connect(DialAddress::Tcp(&to)).await {
-            Ok(stream) if tls::is_secure(&to) => {
+            Ok(stream) if is_secure(&to) => {
                 secure::<R>(&self.proxy_tls, stream, &to).await.map(|(stream, _)| stream)
             }
             other => other,
@@ -202,13 +201,13 @@ async fn open_tunnel<S: Read + Write + Send + Unpin + 'static>(
 ) -> Result<S, ConnectorError> {
     let failed = |reason| ConnectorError::Proxy { proxy: authority(proxy.uri()), reason };
     let (to, server) = (proxy.uri().clone(), with_port(server));
-    if proxy::is_http(proxy) {
+    if is_http(proxy) {
         let mut tunnel = Tunnel::new(to, ReadyStream(Some(stream)));
         if let Some(authorization) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(authorization.clone());
         }
         tunnel.call(server).await.map_err(|error| failed(innermost(&error)))
-    } else if proxy::is_socks5(proxy) {
+    } else if is_socks5(proxy) {
         let mut socks = SocksV5::new(to, ReadyStream(Some(stream)));
         if let Some((user, password)) = proxy.raw_auth() {
             socks = socks.with_auth(user.to_owned(), password.to_owned());
@@ -316,4 +315,79 @@ impl<S: Write + Unpin> Write for ConnectorStream<S> {
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
     }
+}
+
+// ------------------------------------------------------------------ routes
+
+/// How servers are reached.
+#[derive(Clone, Debug)]
+pub(super) struct Routes {
+    pub(super) proxy: Proxy,
+    /// Whether plain connections through a proxy are tunneled as well.
+    pub(super) tunnel_all: bool,
+    /// The socket of the server at the host `localhost`.
+    #[cfg(unix)]
+    pub(super) unix_socket: Option<Arc<Path>>,
+}
+
+/// How a request reaches its server.
+#[derive(Debug)]
+pub(super) enum Route {
+    /// Directly.
+    Direct,
+    /// Through a Unix-domain socket.
+    #[cfg(unix)]
+    Unix(Arc<Path>),
+    /// Through a proxy that reads the request and sends its own.
+    Forward(Intercept),
+    /// Through a proxy that opens a connection to the server and relays bytes.
+    Tunnel(Intercept),
+}
+
+impl Routes {
+    /// Returns the route to `server`.
+    pub(super) fn route(&self, server: &Uri) -> Route {
+        #[cfg(unix)]
+        if let Some(path) = &self.unix_socket
+            && server.host().is_some_and(|host| host.eq_ignore_ascii_case("localhost"))
+        {
+            return Route::Unix(Arc::clone(path));
+        }
+        match self.proxy.intercept(server) {
+            None => Route::Direct,
+            Some(proxy) if !self.tunnel_all && is_http(&proxy) && !is_secure(server) => {
+                Route::Forward(proxy)
+            }
+            Some(proxy) => Route::Tunnel(proxy),
+        }
+    }
+
+    /// Returns the `Proxy-Authorization` value for a request forwarded to `server`.
+    pub(super) fn authorization(&self, server: &Uri) -> Option<HeaderValue> {
+        match self.route(server) {
+            Route::Forward(proxy) => proxy.basic_auth().cloned(),
+            _ => None,
+        }
+    }
+}
+
+// ------------------------------------------------------------------ tls
+
+/// The protocols offered in a TLS connection, preferred first.
+const HTTP_2_OR_1: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Makes `config` offer the protocols that the connector speaks, unless it sets its own ALPN
+/// protocols, which may include HTTP/2.
+pub(super) fn offer_protocols(config: &mut ClientConfig, http2: bool, http2_only: bool) {
+    if !(http2 && cfg!(feature = "http2")) {
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    } else if http2_only {
+        config.alpn_protocols = vec![b"h2".to_vec()];
+    } else if config.alpn_protocols.is_empty() {
+        config.alpn_protocols = HTTP_2_OR_1.map(<[u8]>::to_vec).to_vec();
+    }
+}
+
+pub(super) fn is_secure(server: &Uri) -> bool {
+    server.scheme() == Some(&Scheme::HTTPS)
 }

@@ -5,8 +5,8 @@ use mcp_sansio::http::{RequestHead, Response};
 use mcp_sansio::{Caller, Principal};
 use mcp_sansio_handlers::TokenRequirement;
 
+use super::runtime::with_timeout;
 use super::shared_server::SharedServer;
-use super::sleep::with_timeout;
 
 /// Identifies the sender of a request: by its token, as an earlier layer did in the request's
 /// `extensions`, or as the `principal` of its connection. Otherwise returns the response that refuses the request. The lock is not held while

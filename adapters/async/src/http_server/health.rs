@@ -4,9 +4,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
 use mcp_sansio::http::RequestHead;
 
-use super::ServedBody;
-use super::response;
 use super::shared_server::SharedServer;
+use super::{ServedBody, response};
 
 /// The answers to health checks.
 #[derive(Debug)]

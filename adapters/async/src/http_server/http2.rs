@@ -9,10 +9,9 @@ use mcp_sansio::http::Exhausted;
 
 use super::budget::{Charge, ConnectionBudget};
 use super::runtime::AnyRuntime;
-use super::send_monitor::{Progress, SendMonitor};
+use super::send_body::{Progress, SendMonitor};
 use super::{HttpService, SendBody};
-use crate::Runtime;
-use crate::StopHandle;
+use crate::{Runtime, StopHandle};
 
 /// Bytes charged for a stream in addition to the fields of its request: the library's stream state,
 /// a task, and the exchange state.

@@ -4,32 +4,25 @@
 //! the time and runs pending handlers; an HTTP library provides the requests. [`HttpListener`] uses
 //! hyper for that, over the sockets of a [`Network`](crate::network::Network); other HTTP servers use [`Acceptor`].
 
-mod acceptor;
 mod body;
 mod budget;
 mod caller;
 mod connection;
-mod connections;
 mod current_task;
 mod exchange;
-mod external_event_store;
 mod handler_task;
-mod head_timer;
 mod health;
 mod http2;
 #[cfg(feature = "http2")]
 mod http2_connection;
 mod listener;
-mod preface;
 mod request;
 mod response;
 mod runtime;
 mod send_body;
-mod send_monitor;
 mod service;
 mod shared_server;
 mod shared_store;
-mod sleep;
 mod socket;
 mod stall;
 mod store_task;
@@ -48,15 +41,12 @@ pub(crate) mod names {
     };
 }
 
-pub use acceptor::Acceptor;
 pub use body::{ResponseNotRead, ServedBody};
 pub use budget::{Budget, Charge, ConnectionBudget};
-pub use connections::Permit;
-pub use external_event_store::ExternalEventStore;
 pub use http2::{ConnectionAction, Http2Streams, Http2Timeouts};
-pub use listener::HttpListener;
+pub use listener::{Acceptor, HttpListener, Permit};
 pub use send_body::{Chunk, SendBody};
 pub use service::HttpService;
-pub use shared_store::{SharedStore, StoreOutcome};
+pub use shared_store::{ExternalEventStore, SharedStore, StoreOutcome};
 pub use socket::Socket;
 pub use stall::{LingeringClose, StallGuard};

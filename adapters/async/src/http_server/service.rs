@@ -17,12 +17,11 @@ use mcp_sansio_handlers::{Server, ServerHandle};
 use super::budget::{CallerName, ConnectionBudget};
 use super::caller::identify;
 use super::exchange::{ResponseStart, ServerExchange};
-use super::external_event_store::OnlyEvents;
 use super::health::Health;
 use super::request::{self, BodyError, BudgetedBody};
-use super::runtime::AnyRuntime;
+use super::runtime::{AnyRuntime, with_timeout};
 use super::shared_server::SharedServer;
-use super::sleep::with_timeout;
+use super::shared_store::OnlyEvents;
 use super::{
     ExternalEventStore, ServedBody, SharedStore, handler_task, response, store_task, timer_task,
 };

@@ -12,8 +12,7 @@ use super::budget::Budget;
 use super::handler_task;
 use super::health::Health;
 use super::runtime::AnyRuntime;
-use crate::StopHandle;
-use crate::panic_guard;
+use crate::{StopHandle, panic_guard};
 
 /// A server on HTTP, shared by its exchanges behind a lock. The lock is held only
 /// while the machine runs, never while a handler, a client or a waker does.

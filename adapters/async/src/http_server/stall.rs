@@ -2,7 +2,7 @@ use std::io;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use super::sleep::Sleep;
+use super::runtime::Sleep;
 use crate::Runtime;
 
 /// Bytes that a client must read within the stall timeout, unless less is pending. With the default

@@ -4,12 +4,11 @@ mod hyper_socket;
 #[cfg(unix)]
 mod unix_socket;
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::{self, SocketAddr};
 #[cfg(unix)]
 use std::os::unix::net::UnixListener;
+use std::{fmt, io};
 
 use hyper::rt::{Read, Write};
 use mcp_sansio::Principal;

@@ -1,10 +1,9 @@
 use std::fs::{Metadata, Permissions};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::{fs, thread, time::Duration};
+use std::{fs, io, thread, time::Duration};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;

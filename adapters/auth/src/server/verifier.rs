@@ -11,10 +11,8 @@ use mcp_sansio_oauth::protected_resource::{
 use mcp_sansio_oauth::{InvalidIssuer, MetadataUrls};
 
 use super::JwtError;
-use super::claims::{Claims, Expected};
-use super::document::{Fetch, Source};
-use super::jwt::Jwt;
-use super::key_cache::KeyCache;
+use super::jwt::{Claims, Expected, Fetch, Jwt, Source};
+use super::key::KeyCache;
 use crate::Algorithm;
 
 /// The maximum of the tolerated clock difference between issuer and server. 5 min.
@@ -186,7 +184,7 @@ impl JwtVerifier {
             leeway,
         })?;
         // A token without a key id may be signed with a key that is not known yet.
-        let suffice = |keys: &super::key_set::KeySet| match &jwt.key_id {
+        let suffice = |keys: &super::key::KeySet| match &jwt.key_id {
             Some(_) => keys.has_key_for(&jwt),
             None => keys.verify(&jwt),
         };

@@ -11,7 +11,7 @@ async fn use_all(store: &RedisStore) {
     while let Err(failure) = inner.extend_lease(node(1), LEASE, true, 1).await {
         attempts += 1;
         assert!(attempts < 100, "{failure:?}");
-        crate::sleep::sleep(Duration::from_millis(100)).await;
+        crate::link::sleep(Duration::from_millis(100)).await;
     }
     assert!(inner.extend_lease(node(1), LEASE, true, 1).await.unwrap().held);
     for sequence in 0..50 {

@@ -1,23 +1,17 @@
 //! Credentials in a file that only its owner can read.
 
-mod document;
-mod error;
-
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use mcp_sansio_handlers::{CredentialLock, CredentialStore};
 use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
+use serde::{Deserialize, Serialize};
 
-use crate::client::lock::Lock;
-use crate::client::offload::{self, Spawner};
-use crate::client::private_file::{self, ReadError, sibling};
-use document::Document;
-
-pub use error::FileStoreError;
+use crate::client::offload::Spawner;
+use crate::client::private_file::{Lock, ReadError, UntrustedPath, sibling};
+use crate::client::{offload, private_file};
 
 /// Stores a client's credentials in one file, for all servers and all processes of an application.
 ///
@@ -283,10 +277,218 @@ fn name(key: &CredentialKey) -> Result<String, FileStoreError> {
     match key {
         CredentialKey::Tokens(url) => Ok(format!("tokens {url}")),
         CredentialKey::Client(issuer) => Ok(format!("client {issuer}")),
-        CredentialKey::Issuer(client_id) => Ok([document::ISSUER_PREFIX, client_id].concat()),
+        CredentialKey::Issuer(client_id) => Ok([ISSUER_PREFIX, client_id].concat()),
         _ => Err(FileStoreError::UnknownKey),
+    }
+}
+
+// ------------------------------------------------------------------ error
+
+/// Credentials could not be read or saved. No error contains a credential.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileStoreError {
+    /// Other users can read the file, and may have done so.
+    #[error(
+        "other users can read `{}`: make it private (`chmod 600`), and sign in again if they may have \
+         done so",
+        path.display()
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file, or its lock (which ends in `.lock`), may belong to another user. Its content is
+    /// not used.
+    #[error("`{}` is not trusted: {reason}", path.display())]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Why it is not trusted.
+        reason: UntrustedPath,
+    },
+    /// The content of the file was not written by a store. The file is moved aside, so that the
+    /// next call starts with an empty one.
+    #[error("`{}` is damaged{}", path.display(), DisplayAside(aside.as_deref()))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The new path of the file; `None` if it was not moved, because too many were moved
+        /// before.
+        aside: Option<PathBuf>,
+    },
+    /// The file was written by a newer version of this store. It is left unchanged.
+    #[error("`{}` was written by a newer version of this program", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The core uses a kind of key that is unknown to this store, which is older than the core.
+    #[error("unknown kind of credential; update this store to the version of the core")]
+    UnknownKey,
+    /// The operating system failed, or another process has held the lock for too long.
+    #[error("`{}`: {error}", path.display())]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        error: io::Error,
+    },
+}
+
+impl FileStoreError {
+    fn system(path: &Path, error: io::Error) -> Self {
+        Self::System { path: path.to_path_buf(), error }
+    }
+
+    /// Creates the error for the file at `path`.
+    fn from_read_error(path: &Path, why: ReadError) -> Self {
+        let path = path.to_path_buf();
+        match why {
+            ReadError::Exposed => Self::Exposed { path },
+            ReadError::Untrusted(reason) => Self::Untrusted { path, reason },
+            ReadError::TooLong => Self::Damaged { path, aside: None },
+            ReadError::System(error) => Self::System { path, error },
+        }
+    }
+}
+
+struct DisplayAside<'a>(Option<&'a Path>);
+
+impl fmt::Display for DisplayAside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(aside) => write!(f, " and was moved to `{}`", aside.display()),
+            None => {
+                f.write_str("; too many files were moved aside before: inspect and remove them")
+            }
+        }
+    }
+}
+
+// ------------------------------------------------------------------ document
+
+/// The format version that is written.
+const VERSION: u32 = 1;
+
+/// The most credentials in a file: far more than the servers of one user. The limit keeps servers,
+/// which choose their authorization servers, from filling a disk.
+const CREDENTIALS_MAX: usize = 256;
+
+/// The most bytes of credentials and their keys in a file. 1 MiB: all credentials, at the usual
+/// length of tokens.
+const LENGTH_MAX: usize = 1024 * 1024;
+
+/// Prefix of the entries that record the issuer of a registered client.
+const ISSUER_PREFIX: &str = "issuer of ";
+
+/// The content of the file.
+#[derive(Serialize, Deserialize)]
+struct Document {
+    version: u32,
+    /// Most recently saved last.
+    credentials: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    key: String,
+    credential: String,
+}
+
+/// The field common to all versions.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+impl Document {
+    fn read(text: &[u8], path: &Path) -> Result<Self, FileStoreError> {
+        // Omit the parse error, which quotes the surrounding text.
+        let damaged = |_| FileStoreError::Damaged { path: path.to_path_buf(), aside: None };
+        let Version { version } = serde_json::from_slice(text).map_err(damaged)?;
+        if version > VERSION {
+            return Err(FileStoreError::Newer { path: path.to_path_buf() });
+        }
+        serde_json::from_slice(text).map_err(damaged)
+    }
+
+    fn write(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts are JSON")
+    }
+
+    fn get(&self, key: &str) -> Option<&str> {
+        self.credentials.iter().find(|it| it.key == key).map(|it| &*it.credential)
+    }
+
+    /// Saves a credential, evicting the oldest ones if there are too many. Issuers are not evicted,
+    /// since their number is that of the clients that the application has registered. Returns
+    /// whether the document has changed.
+    fn set(&mut self, key: String, credential: &str) -> bool {
+        if self.get(&key) == Some(credential) {
+            return false;
+        }
+        self.remove(&key);
+        self.credentials.push(Entry { key, credential: credential.to_owned() });
+        while self.credentials.len() > 1
+            && (self.credentials.len() > CREDENTIALS_MAX || self.length() > LENGTH_MAX)
+        {
+            let is_issuer = |it: &Entry| it.key.starts_with(ISSUER_PREFIX);
+            let oldest = self.credentials.iter().position(|it| !is_issuer(it)).unwrap_or(0);
+            self.credentials.remove(oldest);
+        }
+        true
+    }
+
+    /// Removes a credential. Returns whether the document has changed.
+    fn remove(&mut self, key: &str) -> bool {
+        let before = self.credentials.len();
+        self.credentials.retain(|it| it.key != key);
+        self.credentials.len() != before
+    }
+
+    fn length(&self) -> usize {
+        self.credentials.iter().map(|it| it.key.len() + it.credential.len()).sum()
+    }
+}
+
+impl Default for Document {
+    fn default() -> Self {
+        Self { version: VERSION, credentials: Vec::new() }
     }
 }
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod document_tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_credentials_are_evicted() {
+        let mut document = Document::default();
+        for number in 0..=CREDENTIALS_MAX {
+            assert!(document.set(number.to_string(), "x"));
+            // Saving again makes an entry the newest.
+            document.set("kept".into(), &number.to_string());
+        }
+        assert_eq!(document.credentials.len(), CREDENTIALS_MAX);
+        assert_eq!(document.get("1"), None);
+        assert_eq!(document.get("2"), Some("x"));
+        assert_eq!(document.get("kept"), Some(&*CREDENTIALS_MAX.to_string()));
+        // Rule: [AUTHC-036]. A forgotten issuer would be chosen again.
+        let issuer = [ISSUER_PREFIX, "app"].concat();
+        document.set(issuer.clone(), "https://as.example");
+        for number in 0..=CREDENTIALS_MAX {
+            document.set(format!("new {number}"), "x");
+        }
+        assert_eq!(document.credentials.len(), CREDENTIALS_MAX);
+        assert_eq!(document.get(&issuer), Some("https://as.example"));
+        document.set("kept".into(), &CREDENTIALS_MAX.to_string());
+        assert!(document.set("long".into(), &"x".repeat(LENGTH_MAX - 400)));
+        assert!(document.length() <= LENGTH_MAX);
+        assert!(document.get("kept").is_some());
+        assert!(!document.set("kept".into(), &CREDENTIALS_MAX.to_string()));
+    }
+}

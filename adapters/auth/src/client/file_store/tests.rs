@@ -1,5 +1,4 @@
-use std::fs;
-use std::thread;
+use std::{fs, thread};
 
 use super::*;
 use crate::client::private_file::UntrustedPath;
@@ -384,7 +383,7 @@ fn writers_at_the_same_time_lose_nothing() {
 
 #[test]
 fn processes_at_the_same_time_lose_nothing() {
-    const NAME: &str = "file_store::tests::processes_at_the_same_time_lose_nothing";
+    const NAME: &str = "client::file_store::tests::processes_at_the_same_time_lose_nothing";
     const PATH: &str = "MCP_AUTH_TEST_STORE";
     const NUMBER: &str = "MCP_AUTH_TEST_NUMBER";
     if let (Ok(path), Ok(number)) = (std::env::var(PATH), std::env::var(NUMBER)) {

@@ -1,8 +1,99 @@
-use std::fmt;
-use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, io};
 
+use hyper_util::client::legacy;
 use mcp_sansio::http::{InvalidUrl, Location};
 use mcp_sansio::peer::{CloseReason, OpeningFailure, TransportFailure};
+
+use super::cause::{find, innermost};
+
+/// Why an exchange has no response, or an incomplete one, grouped by cause. The message is for the
+/// user and contains no credentials.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectorError {
+    /// The connector cannot be built as configured: the caller's fault.
+    #[error("{reason}")]
+    Configuration {
+        /// The invalid setting.
+        reason: String,
+    },
+    /// The request is invalid and was not sent: the caller's fault.
+    #[error("the request cannot be sent: {reason}")]
+    Request {
+        /// Why it is invalid.
+        reason: String,
+    },
+    /// The connection to the server failed: its name is unknown, or it does not answer.
+    #[error("cannot connect to {host}: {cause}")]
+    Connect {
+        /// The server, with its port.
+        host: String,
+        /// The error of the operating system.
+        cause: Arc<io::Error>,
+    },
+    /// The TLS connection to the server failed: its certificate is not trusted, or it does not
+    /// speak TLS.
+    #[error("no secure connection to {host}: {cause}")]
+    Tls {
+        /// The server, with its port.
+        host: String,
+        /// The cause; contains a `rustls::Error` if TLS itself failed.
+        cause: Arc<io::Error>,
+    },
+    /// The proxy did not connect to the server: it is unreachable, or it refused.
+    #[error("cannot connect through the proxy {proxy}: {reason}")]
+    Proxy {
+        /// The proxy, with its port.
+        proxy: String,
+        /// Why it failed.
+        reason: String,
+    },
+    /// The connection, including TLS and proxies, was not established in time.
+    #[error("the connection to {host} was not established within {after:?}")]
+    Timeout {
+        /// The server, with its port.
+        host: String,
+        /// The time limit.
+        after: Duration,
+    },
+    /// The response is not valid HTTP, or exceeds a limit: the server's fault.
+    #[error("the server violates HTTP: {reason}")]
+    Protocol {
+        /// The violation.
+        reason: String,
+    },
+    /// The connection was lost, or the server aborted the exchange. With TLS 1.3 this is also how a
+    /// server refuses a client certificate, as it does so after the handshake.
+    #[error("the connection was lost: {reason}")]
+    Lost {
+        /// The cause, if it is known.
+        reason: String,
+        /// Whether the request may have reached the server.
+        sent: bool,
+    },
+}
+
+impl ConnectorError {
+    /// Returns whether the server may have received the request and acted on it. If not, it is safe
+    /// to send the request again.
+    #[must_use]
+    pub const fn was_sent(&self) -> bool {
+        match self {
+            Self::Protocol { .. } => true,
+            Self::Lost { sent, .. } => *sent,
+            Self::Configuration { .. }
+            | Self::Request { .. }
+            | Self::Connect { .. }
+            | Self::Tls { .. }
+            | Self::Proxy { .. }
+            | Self::Timeout { .. } => false,
+        }
+    }
+}
+
+// ------------------------------------------------------------------ connect error
 
 /// Why a connection to a server over HTTP could not be opened. The messages are for the user and
 /// contain no credentials: the query of a URL is omitted.
@@ -147,4 +238,58 @@ impl<C: fmt::Display> fmt::Display for DisplayCause<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |cause| write!(f, " ({cause})"))
     }
+}
+
+// ------------------------------------------------------------------ conversion of hyper's errors, grouped by cause
+
+impl ConnectorError {
+    /// Converts the error of an exchange that failed before its response head.
+    pub(super) fn from_exchange(error: &legacy::Error) -> Self {
+        // The dialer's own error, which the pool passes on as a cause.
+        if let Some(own) = find::<Self>(error) {
+            return own.clone();
+        }
+        match find::<hyper::Error>(error) {
+            _ if error.is_connect() => Self::Lost { reason: innermost(error), sent: false },
+            Some(cause) => Self::from_hyper(cause),
+            None => Self::Request { reason: innermost(error) },
+        }
+    }
+
+    /// Converts the error of an exchange whose response has begun.
+    pub(super) fn from_body(error: &hyper::Error) -> Self {
+        match Self::from_hyper(error) {
+            Self::Lost { reason, .. } => Self::Lost { reason, sent: true },
+            other => other,
+        }
+    }
+
+    fn from_hyper(error: &hyper::Error) -> Self {
+        let reason = innermost(error);
+        if error.is_user() {
+            return Self::Request { reason };
+        }
+        let (own, refused) = h2_stream_error(error);
+        if error.is_parse() || own {
+            return Self::Protocol { reason };
+        }
+        // Still queued when the connection ended, so never sent.
+        let queued = error.is_canceled() || error.is_closed();
+        Self::Lost { reason, sent: !refused && !queued }
+    }
+}
+
+/// Classifies an HTTP/2 stream error: whether this side detected it, rather than receiving it from
+/// the server; and whether the server refused the stream.
+#[cfg(feature = "http2")]
+fn h2_stream_error(error: &hyper::Error) -> (bool, bool) {
+    let Some(error) = find::<h2::Error>(error) else { return (false, false) };
+    let own = !error.is_io() && !error.is_remote();
+    // RFC 9113 section 8.7: a request refused in this way was not processed by any application.
+    (own, error.reason() == Some(h2::Reason::REFUSED_STREAM))
+}
+
+#[cfg(not(feature = "http2"))]
+const fn h2_stream_error(_: &hyper::Error) -> (bool, bool) {
+    (false, false)
 }
