@@ -52,11 +52,11 @@ pub use client::{
     metadata::{
         AuthorizationServerMetadata, InvalidResponse, MetadataFault, ProtectedResourceMetadata,
     },
-    pkce::{CodeVerifier, ENTROPY_LENGTH, State},
     registration::{InvalidClientDocument, RegistrationError, RegistrationFault, client_document},
     response::{
-        AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse,
-        InvalidRedirectUri, REDIRECT_LENGTH_MAX, ResponseFault, check_redirect_uri,
+        AuthorizationCode, AuthorizationError, AuthorizationResponse, CodeVerifier, ENTROPY_LENGTH,
+        ExpectedResponse, InvalidRedirectUri, REDIRECT_LENGTH_MAX, ResponseFault, State,
+        check_redirect_uri,
     },
     scopes::TooManyScopes,
     token::{TokenError, TokenFault},

@@ -9,7 +9,6 @@ mod flow;
 pub(crate) mod form;
 pub(crate) mod metadata;
 mod options;
-pub(crate) mod pkce;
 pub(crate) mod proof;
 pub(crate) mod registration;
 pub(crate) mod response;
@@ -30,8 +29,8 @@ use action::ActionQueue;
 use credential::StoredClient;
 use exchanges::{Exchange, Exchanges, Fetch};
 use flow::{Flow, Goal};
-use pkce::Entropy;
 use proof::Nonces;
+use response::Entropy;
 use tokens::{Clock, Generations, Operations, RetryableRequest, Tokens, WaitingRequests};
 
 pub use action::{

@@ -8,7 +8,7 @@ use mcp_sansio::{Caller, Credentials, Principal};
 use mcp_sansio_sync::Arc;
 
 use super::ItemLookup;
-use super::challenges::Presented;
+use super::document::Presented;
 use super::dpop::Unaccepted;
 use super::{DpopProof, ProtectedResource, TokenRefusal, UsedProof, VerifiedToken, scope};
 

@@ -1,11 +1,9 @@
 //! The server's side: an MCP server as a protected resource (RFC 9728).
 
-mod challenges;
 mod document;
 mod dpop;
 mod grant;
 mod scope;
-mod static_tokens;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -28,8 +26,10 @@ use scope::Hierarchy;
 
 pub use dpop::{DpopProof, DpopVerifier, PROOF_LENGTH_MAX, ProofSignature, UsedProof};
 pub use grant::Grant;
-pub use static_tokens::{InvalidStaticToken, StaticTokens};
-pub use token::{ACCESS_TOKEN_LENGTH_MAX, TokenCheck, TokenRefusal, VerifiedToken};
+pub use token::{
+    ACCESS_TOKEN_LENGTH_MAX, InvalidStaticToken, StaticTokens, TokenCheck, TokenRefusal,
+    VerifiedToken,
+};
 
 /// An MCP server that requires tokens: its URI, the issuers it trusts, and the scopes it requires.
 ///
