@@ -66,7 +66,7 @@ impl Runtime for ThreadRuntime {
 
 // ------------------------------------------------------------------ block on
 
-/// Runs `future` to completion on this thread, which also waits for the streams and timers that it
+/// Runs `future` to its end on this thread, which also waits for the streams and timers that it
 /// uses. The future need not be `Send`; its wakers work from any thread.
 ///
 /// The future must not block the thread for long, since everything else in it waits meanwhile. A

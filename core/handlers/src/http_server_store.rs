@@ -31,7 +31,7 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.machine.fail_read(read, now);
     }
 
-    /// Handles the completion of a shared store's action: see [`http::Server::handle_store`].
+    /// Handles the result of a shared store's action: see [`http::Server::handle_store`].
     pub fn handle_store(
         &mut self,
         action: ActionId,

@@ -44,7 +44,7 @@ pub(super) fn start<'f>(
             }
             shared.change(|state| state.server.track(&running));
             let guard = RequestGuard::new(Arc::clone(shared), request);
-            shared.runtime.spawn(Box::pin(run_to_completion(guard, running)));
+            shared.runtime.spawn(Box::pin(run_until_ready(guard, running)));
             None
         }
     }
@@ -58,13 +58,13 @@ pub(super) fn spawn(shared: &Arc<SharedServer>, work: HandlerCall<'static>) {
             HandlerPoll::Ready(finished) => guard.end(Some(finished)),
             HandlerPoll::Pending(running) => {
                 guard.shared.change(|state| state.server.track(&running));
-                run_to_completion(guard, running).await;
+                run_until_ready(guard, running).await;
             }
         }
     }));
 }
 
-async fn run_to_completion(guard: RequestGuard, mut running: PendingHandler) {
+async fn run_until_ready(guard: RequestGuard, mut running: PendingHandler) {
     let finished = poll_fn(|cx| Pin::new(&mut running).poll_at(cx, guard.shared.now())).await;
     guard.end(finished);
 }

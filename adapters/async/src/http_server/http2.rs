@@ -127,7 +127,7 @@ impl Http2Streams {
         Self(Arc::new(Inner { runtime, timeouts, budget, refusals, state }))
     }
 
-    /// Runs the task of a stream to completion. If its client does not read the response, the task
+    /// Runs the task of a stream to its end. If its client does not read the response, the task
     /// is dropped early, which resets the stream.
     pub fn run<F: Future>(&self, stream: F) -> impl Future<Output = ()> + use<F> {
         let running = RunningStream::new(&self.0);

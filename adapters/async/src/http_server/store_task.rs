@@ -36,7 +36,7 @@ async fn receive(shared: &Weak<SharedServer>, store: &impl SharedStore) {
     }
 }
 
-/// The receiver of an action's completion.
+/// The receiver of an action's result.
 enum Origin {
     Append(EventPosition),
     Read(ReadId),

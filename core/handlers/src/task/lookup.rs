@@ -360,7 +360,7 @@ impl TaskTable {
         }
     }
 
-    // ------------------------------------------------------------------ completions
+    // ------------------------------------------------------------------ results of the store
 
     /// Handles the record of a task.
     pub(super) fn handle_found(
@@ -379,7 +379,7 @@ impl TaskTable {
         let here = self.find(&name, &requestor, now);
         let is_here = here.is_some();
         let record = match result {
-            // It was read before the last write, whose completion causes another read.
+            // It was read before the last write, whose result causes another read.
             Ok(_) if here.is_some_and(|task| self.is_unstored(task)) => {
                 return self.wait(machine, handle, now);
             }
@@ -515,7 +515,7 @@ impl TaskTable {
         self.shared_mut().lookups.set_due(request, Some(due));
     }
 
-    /// Handles the completion of a message to the node of a task.
+    /// Handles the result of a message to the node of a task.
     pub(super) fn handle_relayed(
         &mut self,
         machine: &mut HttpServerMachine,

@@ -474,16 +474,13 @@ mod tests {
             r#"{"uri":"u","arguments":{"name":1},"taskId":"t","na\u006de":"n","ref":{"name":"r"}}"#;
         let params = RawJson::trusted(text);
         let found = Metadata::read(&params).unwrap();
-        for (method, value) in [
-            (Method::ToolsCall, r#""n""#),
-            (Method::PromptsGet, r#""n""#),
-            (Method::ResourcesRead, r#""u""#),
-            (Method::TasksGet, r#""t""#),
-            (Method::TasksResult, r#""t""#),
-            (Method::TasksUpdate, r#""t""#),
-            (Method::TasksCancel, r#""t""#),
-            (Method::CompletionComplete, r#"{"name":"r"}"#),
-        ] {
+        for method in Method::ALL.iter().copied() {
+            let value = match method.subject() {
+                Some(SubjectKind::Tool | SubjectKind::Prompt) => r#""n""#,
+                Some(SubjectKind::Resource) | None => r#""u""#,
+                Some(SubjectKind::Task) => r#""t""#,
+                Some(SubjectKind::Reference) => r#"{"name":"r"}"#,
+            };
             let places = found.places(method);
             assert_eq!(places.subject(&params), Some(RawJson::trusted(value)), "{method}");
             let arguments = places.arguments(&params);

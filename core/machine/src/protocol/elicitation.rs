@@ -75,7 +75,7 @@ message! {
         }
         defaulted {}
         optional {
-            /// The id for the notification of its completion: required at 2025-11-25, and not used
+            /// The id for the notification of its end: required at 2025-11-25, and not used
             /// at any other revision.
             elicitation_id: String = "elicitationId" in ONLY_2025_11_25;
             /// Requests a task; 2025-11-25 only.

@@ -131,13 +131,13 @@ pub enum StoreAction {
     /// Read the events of one stream from a position on, and pass them to
     /// [`Server::handle_stored`](super::Server::handle_stored).
     Read {
-        /// Identifies the read in its completion.
+        /// Identifies the read in its result.
         read: ReadId,
         /// The position of the first requested event.
         from: EventPosition,
-        /// The maximum number of events used from the completion.
+        /// The maximum number of events used from the result.
         events_max: usize,
-        /// The maximum number of message bytes used from the completion, not counting its first
+        /// The maximum number of message bytes used from the result, not counting its first
         /// event, which is used regardless of its length.
         bytes_max: usize,
     },

@@ -222,7 +222,7 @@ impl Server {
         self.ask_store(account, purpose, now, |action| StoreAction::ReadTask { action, key });
     }
 
-    /// Handles the completion of an action on a task.
+    /// Handles the result of an action on a task.
     pub(super) fn settle_task(
         &mut self,
         purpose: TaskPurpose,

@@ -1,4 +1,4 @@
-//! Actions of the store that wait for their completion.
+//! Actions of the store that wait for their result.
 
 use alloc::vec::Vec;
 
@@ -72,7 +72,7 @@ pub(super) fn unavailable() -> Response {
 }
 
 impl Server {
-    /// Queues an action whose completion matters.
+    /// Queues an action whose result matters.
     pub(super) fn ask_store(
         &mut self,
         account: Account,
@@ -90,7 +90,7 @@ impl Server {
         shared.waits.insert(id, Wait { due, purpose });
     }
 
-    /// Handles the completion of an action. It is ignored if the action is no longer pending.
+    /// Handles the result of an action. It is ignored if the action is no longer pending.
     pub fn handle_store(
         &mut self,
         action: ActionId,
