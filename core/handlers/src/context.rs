@@ -16,9 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::function::Spawner;
-use super::mailbox::Command;
-use super::mailbox::Mailbox;
-use super::mailbox::SendError;
+use super::mailbox::{Command, Mailbox, SendError};
 use super::reply::{ForPrompt, ForRequest, ForResource, ForTool, HandlerError};
 use super::server_item::CatalogEdit;
 use super::state::StateMap;
@@ -471,4 +469,21 @@ impl<A: DeserializeOwned> FromRequest<ForRequest> for Call<A> {
 
 pub(super) fn invalid_params(error: &JsonError) -> HandlerError {
     HandlerError::invalid_params(error.to_string())
+}
+
+// ------------------------------------------------------------------ calls of other handlers
+
+impl<A> Call<A> {
+    /// Creates a call from arguments and a context, for a handler that calls another one. In a test,
+    /// `mcp_sansio_test::call` has a context.
+    #[must_use]
+    pub const fn new(arguments: A, context: Context) -> Self {
+        Self { arguments, context }
+    }
+
+    /// Returns the arguments, and the access to the request and its connection.
+    #[must_use]
+    pub fn into_parts(self) -> (A, Context) {
+        (self.arguments, self.context)
+    }
 }

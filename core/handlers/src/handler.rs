@@ -30,6 +30,8 @@ pub use super::function::{Blocking, BlockingMarker};
 pub use super::function::{Fallible, FallibleMarker, WithError};
 #[cfg(feature = "protection")]
 pub use super::protection::TokenCheckFuture;
+#[cfg(feature = "protection")]
+pub use super::protection::{TokenHandler, TokenResult, TokenStep};
 pub use super::reply::{
     AnyResult, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots, ForSampling, ForTool,
     IntoOutcome, Outcome, ResultBody,
@@ -39,6 +41,4 @@ pub use super::schema::{Described, DescribedOutput};
 pub use super::server_item::ItemDefinition;
 pub use super::state::{StateTypes, States, TakesState, WithState};
 pub use super::threading::{Step, Threading};
-#[cfg(feature = "protection")]
-pub use super::token_handler::{TokenHandler, TokenResult, TokenStep};
 pub use mcp_sansio::Job;

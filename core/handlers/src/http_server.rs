@@ -1,25 +1,25 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::task::Context;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, CatalogError, Lists};
 use mcp_sansio::http::{
-    self, Admission, ExchangeId, HttpRejection, ReadRequest, RequestHead, RequestReader, Response,
-    ServerTransmit, StoreAction, UnservableTool,
+    ActionId, Admission, EventPosition, ExchangeId, HttpRejection, NotStored, ReadId, ReadRequest,
+    RequestHead, RequestReader, Response, ServerTransmit, StoreAction, StoreError, StoreReply,
+    StoredEvent, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerMachine, ServerSession};
-use mcp_sansio::{Caller, Era, Instant, Job, Recorded};
+use mcp_sansio::{Caller, Era, Instant, Job, Recorded, http};
 
-use super::ask::ElicitationIds;
-use super::ask::InputRequired;
+use super::ask::{ElicitationIds, InputRequired};
 use super::connections::ServerHandle;
 use super::context::CommandSender;
 use super::executor::{PanicGuard, Panicked};
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
-use super::mailbox::Command;
-use super::mailbox::Mailbox;
+use super::mailbox::{Command, Mailbox};
 use super::middleware::ServerLayers as _;
 use super::proof_replies::ProofReplies;
 use super::reply::Outcome;
@@ -555,5 +555,62 @@ struct ExchangeGuard<'a, K: Threading> {
 impl<K: Threading> Drop for ExchangeGuard<'_, K> {
     fn drop(&mut self) {
         self.server.endpoint.machine.handle_disconnect(self.exchange, self.now);
+    }
+}
+
+// ------------------------------------------------------------------ input from stores and other nodes
+
+impl<K: Threading> HttpServer<K> {
+    /// Handles the events that a read of the event store returned: see
+    /// [`http::Server::handle_stored`].
+    pub fn handle_stored(
+        &mut self,
+        read: ReadId,
+        events: Result<Vec<StoredEvent>, NotStored>,
+        now: Instant,
+    ) {
+        self.endpoint.machine.handle_stored(read, events, now);
+    }
+
+    /// Handles a read that failed because the store cannot be reached: see
+    /// [`http::Server::fail_read`].
+    pub fn fail_read(&mut self, read: ReadId, now: Instant) {
+        self.latest = now;
+        self.endpoint.machine.fail_read(read, now);
+    }
+
+    /// Handles the result of a shared store's action: see [`http::Server::handle_store`].
+    pub fn handle_store(
+        &mut self,
+        action: ActionId,
+        result: Result<StoreReply, StoreError>,
+        now: Instant,
+    ) {
+        self.latest = now;
+        self.endpoint.machine.handle_store(action, result, now);
+    }
+
+    /// Handles an event that a shared store has stored, or failed to store: see
+    /// [`http::Server::handle_appended`].
+    pub fn handle_appended(&mut self, place: &EventPosition) {
+        self.endpoint.machine.handle_appended(place);
+    }
+
+    /// Handles an event that a shared store has refused: see
+    /// [`http::Server::handle_append_refused`].
+    pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {
+        self.latest = now;
+        self.endpoint.machine.handle_append_refused(place, now);
+    }
+
+    /// Handles a message of another node: see [`http::Server::handle_node_message`].
+    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) {
+        self.latest = now;
+        self.endpoint.machine.handle_node_message(message, now);
+    }
+
+    /// Announces the end of this node to the others: see [`http::Server::leave`].
+    pub fn leave(&mut self) {
+        self.endpoint.machine.leave();
     }
 }

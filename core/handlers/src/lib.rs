@@ -156,13 +156,10 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-#[cfg(feature = "protection")]
-mod access;
 mod arguments;
 mod ask;
 #[cfg(feature = "auth")]
 mod authorization;
-mod call_parts;
 #[cfg(feature = "client")]
 mod client;
 mod connection_options;
@@ -178,9 +175,6 @@ pub mod handler;
 mod http_call;
 #[cfg(feature = "http")]
 mod http_server;
-#[cfg(feature = "http")]
-mod http_server_store;
-mod into_endpoint;
 mod mailbox;
 pub mod middleware;
 #[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
@@ -208,8 +202,6 @@ mod shuttle_tests;
 mod state;
 mod task;
 mod threading;
-#[cfg(feature = "protection")]
-mod token_handler;
 
 pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
 #[cfg(feature = "auth")]

@@ -1,5 +1,7 @@
 //! Servers that require a token.
 
+use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,15 +17,16 @@ use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Caller, Instant};
 use mcp_sansio_oauth::protected_resource::{
-    DpopProof, Grant, ItemLookup, ProtectedResource, TokenCheck,
+    DpopProof, Grant, ItemLookup, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
 
 use super::executor::{PanicGuard, Panicked};
+use super::function::{Async, Plain};
 use super::http_server::HttpServer;
 use super::proof_replies::ProofSlot;
+use super::reply::HandlerError;
 use super::server::Server;
-use super::threading::{ThreadSafe, Threading};
-use super::token_handler::{TokenHandler, TokenResult, TokenStep};
+use super::threading::{Local, ThreadSafe, Threading};
 
 /// The token requirements of a server on HTTP, and the function that checks tokens.
 pub(super) struct Protection<K: Threading> {
@@ -67,7 +70,7 @@ pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     /// Counts the check among those of its server, until it is dropped.
     _share: Arc<()>,
     /// The outcome for the observer if the check fails.
-    observed: Option<alloc::boxed::Box<mcp_sansio::http::RefusedHead>>,
+    observed: Option<Box<mcp_sansio::http::RefusedHead>>,
 }
 
 /// Counts token checks in progress: each holds a reference.
@@ -207,7 +210,7 @@ impl<K: Threading> HttpServer<K> {
                 state: State::Asked(check),
                 guard: self.endpoint.guard,
                 _share: share,
-                observed: observed.map(alloc::boxed::Box::new),
+                observed: observed.map(Box::new),
             }),
             Err(refusal) => refuse(refusal.to_response(None)),
         }
@@ -313,7 +316,7 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { protection, state, proof, guard, .. } = &mut *self;
-        let unavailable = || Err(mcp_sansio_oauth::protected_resource::TokenRefusal::Unavailable);
+        let unavailable = || Err(TokenRefusal::Unavailable);
         let checked = loop {
             match core::mem::replace(state, State::Over) {
                 State::Asked(check) => match guard.run(|| (protection.function)(check)) {
@@ -379,5 +382,126 @@ impl Future for ProofRecord {
 impl<K: Threading> fmt::Debug for TokenCheckFuture<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenCheckFuture").finish_non_exhaustive()
+    }
+}
+
+// ------------------------------------------------------------------ functions that check tokens
+
+/// The result of a token check.
+pub type TokenResult = Result<VerifiedToken, TokenRefusal>;
+
+/// A function that can check tokens: a closure or a function, plain or `async`, that takes a
+/// [`TokenCheck`] and returns a [`TokenResult`].
+///
+/// `M` tells a plain function from an `async` one; the compiler infers it.
+#[diagnostic::on_unimplemented(
+    message = "this function cannot check tokens here",
+    note = "it takes a `TokenCheck` and returns `Result<VerifiedToken, TokenRefusal>`"
+)]
+pub trait TokenHandler<K: Threading, M> {
+    /// Converts the function into the stored form.
+    fn into_token_function(self) -> K::Callback<TokenCheck, TokenStep<K>>;
+}
+
+/// The state of a token check after its function was called.
+pub enum TokenStep<K: Threading> {
+    /// The check is done.
+    Ready(TokenResult),
+    /// The check is pending and must be polled.
+    Pending(K::Future<TokenResult>),
+}
+
+impl<K: Threading> fmt::Debug for TokenStep<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ready(_) => "Ready",
+            Self::Pending(_) => "Pending",
+        })
+    }
+}
+
+impl<F> TokenHandler<ThreadSafe, Plain<TokenCheck>> for F
+where
+    F: Fn(TokenCheck) -> TokenResult + Send + Sync + 'static,
+{
+    fn into_token_function(
+        self,
+    ) -> <ThreadSafe as Threading>::Callback<TokenCheck, TokenStep<ThreadSafe>> {
+        Arc::new(move |check| TokenStep::Ready(self(check)))
+    }
+}
+
+impl<F, R> TokenHandler<ThreadSafe, Async<TokenCheck>> for F
+where
+    F: Fn(TokenCheck) -> R + Send + Sync + 'static,
+    R: Future<Output = TokenResult> + Send + 'static,
+{
+    fn into_token_function(
+        self,
+    ) -> <ThreadSafe as Threading>::Callback<TokenCheck, TokenStep<ThreadSafe>> {
+        Arc::new(move |check| {
+            let task: <ThreadSafe as Threading>::Future<TokenResult> = Box::pin(self(check));
+            TokenStep::Pending(task)
+        })
+    }
+}
+
+impl<F> TokenHandler<Local, Plain<TokenCheck>> for F
+where
+    F: Fn(TokenCheck) -> TokenResult + 'static,
+{
+    fn into_token_function(self) -> <Local as Threading>::Callback<TokenCheck, TokenStep<Local>> {
+        Rc::new(move |check| TokenStep::Ready(self(check)))
+    }
+}
+
+impl<F> TokenHandler<Local, Async<TokenCheck>> for F
+where
+    F: AsyncFn(TokenCheck) -> TokenResult + 'static,
+{
+    fn into_token_function(self) -> <Local as Threading>::Callback<TokenCheck, TokenStep<Local>> {
+        let function = Rc::new(self);
+        Rc::new(move |check| {
+            let function = Rc::clone(&function);
+            let task: <Local as Threading>::Future<TokenResult> =
+                Box::pin(async move { function(check).await });
+            TokenStep::Pending(task)
+        })
+    }
+}
+
+// ------------------------------------------------------------------ permissions of a client
+
+impl super::context::Context {
+    /// Returns the scopes of the client's token: an empty slice on byte streams, and on servers
+    /// that are not [protected](super::Server::protect).
+    ///
+    /// To make an access decision, use [`require_scopes`](Self::require_scopes), which knows which
+    /// scopes imply which.
+    #[must_use]
+    pub fn scopes(&self) -> &[String] {
+        self.caller.scopes()
+    }
+
+    /// Requires that the client's token has all of these scopes, or others that imply them. Use it
+    /// when a request turns out to need more scopes: ask for all of them in one call, and before
+    /// anything is sent, because only then HTTP can tell the client to return with another token.
+    ///
+    /// On a byte stream everything is allowed, as there are no tokens. Over HTTP a server that is
+    /// not [protected](super::Server::protect) allows nothing.
+    ///
+    /// # Errors
+    ///
+    /// The token lacks a scope. Return the error from the handler to tell the client.
+    // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
+    pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
+        match self.caller.credentials::<Grant>() {
+            Some(grant) => {
+                grant.require(scopes).map_err(|refusal| HandlerError::Refused(Box::new(refusal)))
+            }
+            // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-003]
+            None if self.caller.is_owner() => Ok(()),
+            None => Err(HandlerError::failed("this server checks no tokens")),
+        }
     }
 }

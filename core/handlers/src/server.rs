@@ -22,11 +22,11 @@ use super::executor::PanicGuard;
 use super::function::{Handler, Spawner};
 #[cfg(feature = "http")]
 use super::http_server::HttpServerMachine;
-use super::into_endpoint::IntoEndpoint;
 use super::mailbox::MailboxLimits;
 use super::recorder::Recorder;
 use super::reply::{ForPrompt, ForRequest, ForResource, ForTool};
 use super::server_binding::remove_sessions;
+use super::server_endpoint::IntoEndpoint;
 use super::server_endpoint::ServerEndpoint;
 use super::server_endpoint::StreamServer;
 use super::server_item::{

@@ -2,23 +2,21 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::task::Context;
 
-use mcp_sansio::catalog::Catalog;
+use mcp_sansio::catalog::{Catalog, CatalogError};
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    self, CloseReason, Event, Request, RequestHandle, ServerCommand, StreamMachine, Subject,
+    CloseReason, Event, Request, RequestHandle, ServerCommand, StreamMachine, Subject,
 };
 use mcp_sansio::stream::Endpoint;
-use mcp_sansio::{Instant, Job, Recorded};
+use mcp_sansio::{Instant, Job, Recorded, peer};
 
 use super::ask::ElicitationIds;
 use super::connections::ServerHandle;
 use super::context::CommandSender;
 use super::dispatch::{Invocation, check_output, into_owned_request};
-use super::executor::{DETACHED, Executor};
-use super::executor::{PanicGuard, Panicked};
-use super::mailbox::Command;
-use super::mailbox::Mailbox;
+use super::executor::{DETACHED, Executor, PanicGuard, Panicked};
+use super::mailbox::{Command, Mailbox};
 use super::middleware::{EndpointClock, ServerLayers as _};
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
@@ -499,5 +497,52 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
 
     fn assert_consistent(&self) {
         self.assert_tables_consistent();
+    }
+}
+
+// ------------------------------------------------------------------ types that serve a connection
+
+/// A type that can serve a connection: an [`Endpoint`], or a [`Server`], which creates one.
+pub trait IntoEndpoint {
+    /// The type of the endpoint.
+    type Endpoint: Endpoint;
+
+    /// Creates the endpoint of one connection; `seed` is a random number, see
+    /// [`peer::Server::new`](mcp_sansio::peer::Server::new).
+    ///
+    /// # Errors
+    ///
+    /// An item of the server's catalog is invalid, or a state of a handler is missing.
+    fn into_endpoint(self, seed: u64) -> Result<Self::Endpoint, CatalogError>;
+}
+
+impl<E: Endpoint> IntoEndpoint for E {
+    type Endpoint = E;
+
+    fn into_endpoint(self, _: u64) -> Result<E, CatalogError> {
+        Ok(self)
+    }
+}
+
+impl<K: Threading> IntoEndpoint for Server<K> {
+    type Endpoint = ServerEndpoint<K>;
+
+    // Nothing is cloned, so that a program with one connection contains no code for cloning.
+    fn into_endpoint(self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
+        if let Some(problem) = self.problem() {
+            return Err(problem);
+        }
+        match self.problem {
+            Some(problem) => Err(problem),
+            None => Ok(ServerEndpoint::new(self, seed)),
+        }
+    }
+}
+
+impl<K: Threading> IntoEndpoint for &Server<K> {
+    type Endpoint = ServerEndpoint<K>;
+
+    fn into_endpoint(self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
+        self.endpoint(seed)
     }
 }
