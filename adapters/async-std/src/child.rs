@@ -4,7 +4,9 @@ use mcp_sansio_async::child::{self, Process, SpawnOptions};
 use mcp_sansio_handlers::Host;
 
 use crate::Error;
-use crate::runtime::AsyncProcess;
+use crate::runtime::AsyncRuntime;
+
+type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<AsyncRuntime>;
 
 /// A server that runs as a child process. Its commands are those of the standard library.
 pub type ChildServer = child::ChildServer<AsyncProcess>;

@@ -12,7 +12,6 @@ use crate::runtime::AsyncRuntime;
 /// A `JwtVerifier` fetches the keys of an issuer with it:
 ///
 /// ```
-/// # #[cfg(feature = "http-server")]
 /// # fn verifier() -> Result<(), Box<dyn std::error::Error>> {
 /// use mcp_sansio_async_std::{Connector, JwtVerifier};
 ///

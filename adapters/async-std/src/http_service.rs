@@ -139,17 +139,3 @@ impl IntoHttpListener for net::TcpListener {
         self.try_into()
     }
 }
-
-#[cfg(feature = "smol")]
-impl IntoHttpListener for smol::net::TcpListener {
-    fn into_http_listener(self) -> io::Result<HttpListener> {
-        Ok(HttpListener::new(self))
-    }
-}
-
-#[cfg(feature = "async-std")]
-impl IntoHttpListener for async_std::net::TcpListener {
-    fn into_http_listener(self) -> io::Result<HttpListener> {
-        net::TcpListener::try_from(self)?.try_into()
-    }
-}

@@ -48,22 +48,20 @@ mod child;
 mod http_client;
 #[cfg(feature = "http-server")]
 mod http_service;
+#[cfg(feature = "async-std")]
+mod on_async_std;
+#[cfg(feature = "smol")]
+mod on_smol;
 pub mod runtime;
 mod serve;
 mod socket_stream;
 
 #[cfg(feature = "client")]
 pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
-#[cfg(all(unix, feature = "http-client"))]
-pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
-pub use http_client::{
-    AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, connect,
-};
-#[cfg(all(unix, feature = "http-server"))]
-pub use http_service::serve_http_unix;
+pub use http_client::*;
 #[cfg(feature = "http-server")]
-pub use http_service::{HttpListener, HttpService, IntoHttpListener, serve_http};
+pub use http_service::*;
 pub use mcp_sansio_async::async_io::{AsyncTimer, StandardStreams};
 pub use mcp_sansio_async::clock::now;
 pub use mcp_sansio_async::futures::FuturesStream;

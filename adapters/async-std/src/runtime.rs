@@ -1,5 +1,6 @@
 //! smol and async-std as runtimes of [`mcp_sansio_async`].
 
+use std::fmt;
 use std::future::Future;
 
 use mcp_sansio::Job;
@@ -8,28 +9,29 @@ use mcp_sansio_async::{CatchPanic, Runtime};
 
 use crate::AsyncTimer;
 
-#[cfg(feature = "http-client")]
-pub use mcp_sansio_async::async_io::dial::{ReadWrite, Stream};
-#[cfg(any(feature = "http-client", feature = "http-server"))]
-pub use mcp_sansio_async::async_io::network::Listener;
-#[cfg(feature = "client")]
-pub use mcp_sansio_async::async_io::process::{ChildInput, Command};
-
-/// A child process managed by `async-process`.
-#[cfg(feature = "client")]
-pub type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<AsyncRuntime>;
-
 /// The executor that runs tasks.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum AsyncRuntime {
-    /// The global executor of smol.
-    #[cfg(feature = "smol")]
-    Smol,
-    /// The executor of async-std.
-    #[cfg(feature = "async-std")]
-    AsyncStd,
+pub struct AsyncRuntime(&'static dyn Executor);
+
+/// An executor of a program.
+pub(crate) trait Executor: fmt::Debug + Sync {
+    /// Returns whether the current task is one of its own.
+    fn is_current(&self) -> bool;
+
+    /// Spawns a task.
+    fn spawn(&self, task: Task);
 }
+
+/// A task that does not panic.
+pub(crate) type Task = CatchPanic<dyn Future<Output = ()> + Send>;
+
+/// The executors, of which the last one runs tasks that are spawned outside of all.
+const EXECUTORS: &[&dyn Executor] = &[
+    #[cfg(feature = "async-std")]
+    &crate::on_async_std::AsyncStd,
+    #[cfg(feature = "smol")]
+    &crate::on_smol::Smol,
+];
 
 impl AsyncIo for AsyncRuntime {}
 
@@ -38,12 +40,8 @@ impl Runtime for AsyncRuntime {
 
     /// Returns the executor of the current task; smol outside of async-std tasks.
     fn current() -> Self {
-        #[cfg(all(feature = "smol", feature = "async-std"))]
-        return if async_std::task::try_current().is_some() { Self::AsyncStd } else { Self::Smol };
-        #[cfg(all(feature = "smol", not(feature = "async-std")))]
-        return Self::Smol;
-        #[cfg(not(feature = "smol"))]
-        Self::AsyncStd
+        let [others @ .., last] = EXECUTORS else { unreachable!("one is always there") };
+        Self(*others.iter().find(|executor| executor.is_current()).unwrap_or(last))
     }
 
     fn timer(&self) -> AsyncTimer {
@@ -51,13 +49,7 @@ impl Runtime for AsyncRuntime {
     }
 
     fn spawn<F: Future<Output = ()> + Send + 'static>(&self, future: F) {
-        let future = CatchPanic::new(future);
-        match self {
-            #[cfg(feature = "smol")]
-            Self::Smol => smol::spawn(future).detach(),
-            #[cfg(feature = "async-std")]
-            Self::AsyncStd => drop(async_std::task::spawn(future)),
-        }
+        self.0.spawn(CatchPanic::erased(future));
     }
 
     fn spawn_blocking(job: Job) {
@@ -71,16 +63,11 @@ mod tests {
 
     #[test]
     fn a_panicking_task_ends_only_itself() {
-        for runtime in [
-            #[cfg(feature = "smol")]
-            AsyncRuntime::Smol,
-            #[cfg(feature = "async-std")]
-            AsyncRuntime::AsyncStd,
-        ] {
+        for executor in EXECUTORS {
             let (sender, receiver) = std::sync::mpsc::channel();
             for number in [0, 7] {
                 let sender = sender.clone();
-                runtime.spawn(async move {
+                AsyncRuntime(*executor).spawn(async move {
                     assert_eq!(number, 7, "for the test");
                     sender.send(number).unwrap();
                 });
@@ -89,12 +76,11 @@ mod tests {
         }
     }
 
-    #[cfg(all(feature = "smol", feature = "async-std"))]
     #[test]
     fn tasks_are_spawned_where_the_task_is_that_spawns_them() {
-        let of_smol = smol::block_on(async { AsyncRuntime::current() });
-        assert!(matches!(of_smol, AsyncRuntime::Smol));
-        let of_async_std = async_std::task::block_on(async { AsyncRuntime::current() });
-        assert!(matches!(of_async_std, AsyncRuntime::AsyncStd));
+        let current = async { format!("{:?}", AsyncRuntime::current()) };
+        assert_eq!(smol::block_on(current), "AsyncRuntime(Smol)");
+        let current = async { format!("{:?}", AsyncRuntime::current()) };
+        assert_eq!(async_std::task::block_on(current), "AsyncRuntime(AsyncStd)");
     }
 }

@@ -9,7 +9,6 @@ use crate::{AsyncTimer, Error, FuturesStream, StandardStreams, seed};
 ///
 /// ```no_run
 /// # use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
-/// # #[cfg(feature = "smol")]
 /// # async fn serve<E: Endpoint + Send + 'static>(new_endpoint: impl Fn() -> E) -> std::io::Result<()> {
 /// use mcp_sansio_async_std::{SocketStream, drive};
 ///

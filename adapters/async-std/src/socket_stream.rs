@@ -45,14 +45,6 @@ impl From<Async<TcpStream>> for SocketStream<TcpStream> {
     }
 }
 
-#[cfg(feature = "smol")]
-impl From<smol::net::TcpStream> for SocketStream<TcpStream> {
-    /// Like the conversion of a shared socket.
-    fn from(socket: smol::net::TcpStream) -> Self {
-        Arc::<Async<TcpStream>>::from(socket).into()
-    }
-}
-
 #[cfg(unix)]
 impl From<Arc<Async<UnixStream>>> for SocketStream<UnixStream> {
     fn from(socket: Arc<Async<UnixStream>>) -> Self {
@@ -64,33 +56,6 @@ impl From<Arc<Async<UnixStream>>> for SocketStream<UnixStream> {
 impl From<Async<UnixStream>> for SocketStream<UnixStream> {
     fn from(socket: Async<UnixStream>) -> Self {
         Arc::new(socket).into()
-    }
-}
-
-#[cfg(all(unix, feature = "smol"))]
-impl From<smol::net::unix::UnixStream> for SocketStream<UnixStream> {
-    fn from(socket: smol::net::unix::UnixStream) -> Self {
-        Arc::<Async<UnixStream>>::from(socket).into()
-    }
-}
-
-#[cfg(feature = "async-std")]
-impl TryFrom<async_std::net::TcpStream> for SocketStream<TcpStream> {
-    type Error = io::Error;
-
-    /// Fails while there are clones of the socket, or if the system is out of resources.
-    fn try_from(socket: async_std::net::TcpStream) -> io::Result<Self> {
-        Ok(Async::new(TcpStream::try_from(socket)?)?.into())
-    }
-}
-
-#[cfg(all(unix, feature = "async-std"))]
-impl TryFrom<async_std::os::unix::net::UnixStream> for SocketStream<UnixStream> {
-    type Error = io::Error;
-
-    /// Fails while there are clones of the socket, or if the system is out of resources.
-    fn try_from(socket: async_std::os::unix::net::UnixStream) -> io::Result<Self> {
-        Ok(Async::new(UnixStream::try_from(socket)?)?.into())
     }
 }
 

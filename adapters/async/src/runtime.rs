@@ -49,7 +49,7 @@ pub trait Runtime: Clone + fmt::Debug + Send + Sync + Unpin + 'static {
 /// A future that completes when the inner one panics. The panic hook has already reported the
 /// panic.
 #[derive(Debug)]
-pub struct CatchPanic<F>(Pin<Box<F>>);
+pub struct CatchPanic<F: ?Sized>(Pin<Box<F>>);
 
 impl<F: Future<Output = ()>> CatchPanic<F> {
     /// Catches the panics of `future`.
@@ -58,7 +58,14 @@ impl<F: Future<Output = ()>> CatchPanic<F> {
     }
 }
 
-impl<F: Future<Output = ()>> Future for CatchPanic<F> {
+impl CatchPanic<dyn Future<Output = ()> + Send> {
+    /// Catches the panics of `future`, whose type is left out.
+    pub fn erased(future: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(Box::pin(future))
+    }
+}
+
+impl<F: Future<Output = ()> + ?Sized> Future for CatchPanic<F> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -10,8 +10,10 @@ use mcp_sansio_async::child::{
 };
 use mcp_sansio_handlers::{Client, Host};
 
-use crate::runtime::AsyncProcess;
+use crate::runtime::ThreadRuntime;
 use crate::{Error, block_on};
+
+type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<ThreadRuntime>;
 
 /// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
 pub type ChildStream = child::ChildStream<<AsyncProcess as Process>::Stream>;

@@ -66,10 +66,8 @@ pub use http_client::connect_unix;
 pub use http_client::{
     ConnectError, Connector, ConnectorBuilder, HttpConnection, connect, connect_with,
 };
-#[cfg(all(unix, feature = "http-server"))]
-pub use http_server::serve_http_unix;
 #[cfg(feature = "http-server")]
-pub use http_server::{BackgroundListener, HttpListener, HttpService, serve_http};
+pub use http_server::*;
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
 pub use mcp_sansio_async::async_io::AsyncTimer as Clock;

@@ -11,17 +11,6 @@ use mcp_sansio_async::{Runtime, Timer as _};
 
 use crate::Clock;
 
-#[cfg(feature = "http-client")]
-pub use mcp_sansio_async::async_io::dial::{ReadWrite, Stream};
-#[cfg(any(feature = "http-client", feature = "http-server"))]
-pub use mcp_sansio_async::async_io::network::Listener;
-#[cfg(feature = "client")]
-pub use mcp_sansio_async::async_io::process::{ChildInput, Command};
-
-/// A child process managed by `async-process`.
-#[cfg(feature = "client")]
-pub type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<ThreadRuntime>;
-
 /// Runs each task on its own thread: connections, waiting handlers, and the deadlines of a server.
 /// A task that blocks delays no other.
 #[derive(Clone, Copy, Debug)]

@@ -37,7 +37,6 @@ const KEEP_ALIVE_RETRIES: u32 = 3;
 /// A `JwtVerifier` fetches the keys of an issuer with it:
 ///
 /// ```
-/// # #[cfg(feature = "http-server")]
 /// # fn verifier() -> Result<(), Box<dyn std::error::Error>> {
 /// use mcp_sansio_tokio::{Connector, JwtVerifier};
 ///

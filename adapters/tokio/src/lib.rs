@@ -56,16 +56,10 @@ pub mod tower;
 #[cfg(feature = "client")]
 pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 pub use clock::now;
-#[cfg(all(unix, feature = "http-client"))]
-pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
-pub use http_client::{
-    ConnectError, Connector, ConnectorBuilder, TokioExchange, TokioExchanger, connect,
-};
-#[cfg(all(unix, feature = "http-server"))]
-pub use http_service::serve_http_unix;
+pub use http_client::*;
 #[cfg(feature = "http-server")]
-pub use http_service::{HttpListener, HttpService, serve_http};
+pub use http_service::*;
 #[doc(inline)]
 pub use mcp_sansio_async::names::*;
 #[cfg(feature = "macros")]
