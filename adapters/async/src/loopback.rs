@@ -2,15 +2,9 @@
 
 /// The names that adapters export at their root.
 pub(crate) mod names {
-    pub use mcp_sansio_auth::loopback::InvalidRedirectAddress;
-    pub use mcp_sansio_auth::{
-        Algorithm, BrowserError, FileStore, FileStoreError, KeyError, KeyFileError, SignError,
-        Signer, UnknownAlgorithm, UntrustedPath, open_in_browser, with_system_support,
-    };
-    pub use mcp_sansio_oauth::client::{
-        ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
-        SigningRequest,
-    };
+    pub use mcp_sansio_auth::{FileStore, Signer, open_in_browser, with_system_support};
+    pub use mcp_sansio_handlers::Authorization;
+    pub use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest, SigningRequest};
 }
 
 use std::collections::VecDeque;

@@ -1,4 +1,18 @@
-//! Public names common to all runtimes: the adapter for each runtime exports all of them.
+//! Public names common to all runtimes: the adapter for each runtime exports all of them at its root, so
+//! that a program changes its runtime in one `use`.
+//!
+//! The root has what programs use. What only rare programs and authors of adapters use is one module
+//! below: [`adapter`], [`handlers`] and [`machine`] are the crates `mcp-sansio-async`,
+//! `mcp-sansio-handlers` and `mcp-sansio`, and `auth` has all of authorization.
+
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub mod auth {
+    //! Authorization: the crates `mcp-sansio-oauth`, and with the feature `auth` `mcp-sansio-auth`.
+
+    #[cfg(feature = "auth")]
+    pub use mcp_sansio_auth::*;
+    pub use mcp_sansio_oauth::*;
+}
 
 #[cfg(feature = "jsonschema")]
 pub use crate::SchemaValidator;
@@ -15,17 +29,19 @@ pub use crate::http_client::names::*;
 pub use crate::http_server::names::*;
 #[cfg(feature = "auth")]
 pub use crate::loopback::names::*;
-pub use crate::{ByteStream, DriveError, Driver, Error, StreamSettings, Timer, seed};
+pub use crate::{self as adapter, ByteStream, Driver, Error, StreamSettings, Timer, seed};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 pub use mcp_sansio::{
-    Backoff, Caller, Credentials, Era, Instant, Principal, Printable, Revision, Revisions, catalog,
-    jsonrpc, peer, protocol,
+    self as machine, Backoff, Caller, Era, Instant, Principal, Printable, Revision, Revisions,
+    catalog, jsonrpc, peer, protocol,
 };
 #[cfg(all(feature = "auth", feature = "http-server"))]
-pub use mcp_sansio_auth::{JwtError, JwtVerifier, dpop_verifier};
+pub use mcp_sansio_auth::{JwtVerifier, dpop_verifier};
 #[cfg(feature = "extensions")]
 pub use mcp_sansio_extensions::apps;
-pub use mcp_sansio_handlers::*;
-#[cfg(any(feature = "auth", feature = "http-server"))]
-pub use mcp_sansio_oauth as auth;
+pub use mcp_sansio_handlers::{
+    self as handlers, Call, Connections, Context, Elicit, HandlerError, IntoHandlerError, Local,
+    NoArguments, ReadResource, Server, ServerHandle, ServerItem, State, Structured, TaskSettings,
+    blocking, endpoint, extension, fallible, handler, middleware,
+};

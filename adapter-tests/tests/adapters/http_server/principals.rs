@@ -5,8 +5,9 @@ use std::convert::Infallible;
 use http_body_util::{BodyExt, Full};
 use mcp_sansio::Principal;
 use mcp_sansio::http::HttpServerOptions;
+use mcp_sansio_async::http_server::ServedBody;
 
-use super::adapter::{Call, HttpService, NoArguments, ServedBody, Server};
+use super::adapter::{Call, HttpService, NoArguments, Server};
 use super::served::in_runtime;
 use super::wire::{Post, text};
 

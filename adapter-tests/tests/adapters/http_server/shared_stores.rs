@@ -9,8 +9,9 @@ use mcp_sansio::http::{
     HttpServerOptions, Lease, NodeId, NotStored, SessionRecord, SharedOptions, StoreAction,
     StoreError, StoreReply, StoredEvent,
 };
+use mcp_sansio_async::http_server::{SharedStore, StoreOutcome};
 
-use super::adapter::{HttpService, SharedStore, StoreOutcome};
+use super::adapter::HttpService;
 use super::served::{HandlerGate, Served, gated, in_runtime};
 use super::wire::{Post, Wire, get, id_of, in_time, open_session, text_of};
 

@@ -24,9 +24,9 @@ pub use stream::ChildStream;
 
 /// The names that adapters export at their root.
 pub(crate) mod names {
-    pub use super::{
-        AnyConnection, ExitReport, GracePeriods, SpawnError, SpawnOptions, Stderr,
-        TransferDirection,
+    pub use super::{AnyConnection, GracePeriods, SpawnOptions, Stderr, TransferDirection};
+    pub use mcp_sansio_handlers::{
+        Client, ClientCall, ClientError, Host, HostRequest, Servers, Subscription,
     };
 }
 

@@ -16,10 +16,9 @@ mod proxy;
 /// The names that adapters export at their root.
 pub(crate) mod names {
     pub use super::{
-        ConnectorError, Exchange, Exchanger, FetchError, HttpConnection, HttpDriver, Proxy,
-        ResponseBody, connect_with, drive_http,
+        ConnectorError, FetchError, HttpConnection, HttpDriver, Proxy, ResponseBody, connect_with,
     };
-    pub use mcp_sansio::http::{HttpClientOptions, InvalidHeader, Location};
+    pub use mcp_sansio::http::{HttpClientOptions, Location};
 }
 
 pub use connection::{HttpConnection, connect, connect_with, drive_http};

@@ -30,14 +30,15 @@ mod timer_task;
 
 /// The names that adapters export at their root.
 pub(crate) mod names {
-    pub use super::{ExternalEventStore, ResponseNotRead, ServedBody, SharedStore, StoreOutcome};
+    pub use super::ExternalEventStore;
     #[cfg(unix)]
     pub use crate::network::{UnixSocket, UnixSocketError};
     pub use mcp_sansio::http::{AllowedHosts, HttpServerOptions, SharedOptions};
     pub use mcp_sansio::seal;
+    pub use mcp_sansio_handlers::ServerCard;
     pub use mcp_sansio_oauth::protected_resource::{
-        DpopVerifier, InvalidStaticToken, Operation, ProtectedResource, StaticTokens, TokenCheck,
-        TokenRefusal, VerifiedToken,
+        DpopVerifier, Operation, ProtectedResource, StaticTokens, TokenCheck, TokenRefusal,
+        VerifiedToken,
     };
 }
 
