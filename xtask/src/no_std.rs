@@ -28,7 +28,7 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         } else {
             command.args(["--package", "mcp-sansio-handlers", "--package", "mcp-sansio-test"]);
             command.args(["--package", "mcp-sansio-extensions"]);
-            command.args(["--features", "auth,http,protection,seal"]);
+            command.args(["--features", "auth,http,seal"]);
         }
         if !command.status()?.success() {
             failed.push(*target);

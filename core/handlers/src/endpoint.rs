@@ -24,7 +24,7 @@ pub use super::client::http::{HttpClientEndpoint, HttpEndpoint};
 pub use super::http_call::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
 #[cfg(feature = "http")]
 pub use super::http_server::{HttpServer, HttpServerError};
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 pub use super::protection::ProofRecord;
 pub use super::server_endpoint::IntoEndpoint;
 pub use super::server_endpoint::ServerEndpoint;

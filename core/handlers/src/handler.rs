@@ -28,9 +28,9 @@ pub use super::context::{FromRequest, RequestParts};
 pub use super::function::{Async, Handler, HandlerInput, Plain};
 pub use super::function::{Blocking, BlockingMarker};
 pub use super::function::{Fallible, FallibleMarker, WithError};
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 pub use super::protection::TokenCheckFuture;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 pub use super::protection::{TokenHandler, TokenResult, TokenStep};
 pub use super::reply::{
     AnyResult, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots, ForSampling, ForTool,

@@ -51,7 +51,6 @@ pub struct HttpServer<K: Threading = ThreadSafe> {
     /// The proofs of requests that are being recorded in the store of several nodes.
     pub(super) proofs: ProofReplies,
     /// Counts the token checks in progress.
-    #[cfg(feature = "protection")]
     pub(super) checks: Arc<super::protection::CheckCount>,
 }
 
@@ -97,7 +96,6 @@ impl<K: Threading> HttpServer<K> {
             endpoint,
             latest: Instant::ZERO,
             proofs: ProofReplies::default(),
-            #[cfg(feature = "protection")]
             checks: Arc::default(),
         })
     }
@@ -174,8 +172,7 @@ impl<K: Threading> HttpServer<K> {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
         // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: the adapter may have
         // skipped the check.
-        #[cfg(feature = "protection")]
-        if let Some(protection) = self.endpoint.handlers.protection.clone() {
+        if let Some(protection) = self.endpoint.handlers.http.protection.clone() {
             let (exchange, event) = self.handle_protected(&protection, head, request, caller, now);
             return (exchange, self.handle_admitted(exchange, event, now));
         }

@@ -181,7 +181,7 @@ pub mod middleware;
 mod no_authorization;
 #[cfg(feature = "http")]
 mod proof_replies;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod protection;
 #[cfg(test)]
 mod received_requests;
@@ -193,7 +193,7 @@ mod schema;
 mod sealing;
 mod server;
 mod server_binding;
-#[cfg(feature = "server-card")]
+#[cfg(feature = "http")]
 mod server_card;
 mod server_endpoint;
 mod server_item;
@@ -218,11 +218,11 @@ pub use context::{Call, Context, NoArguments, ReadResource};
 pub use function::blocking;
 pub use function::{IntoHandlerError, fallible};
 pub use mailbox::SendError;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 pub use protection::TokenRequirement;
 pub use reply::{HandlerError, Structured};
 pub use server::Server;
-#[cfg(feature = "server-card")]
+#[cfg(feature = "http")]
 pub use server_card::{InvalidServerCard, RemoteEndpoint, ServerCard};
 pub use server_item::CatalogEdit;
 pub use server_item::ServerItem;

@@ -26,7 +26,26 @@ use super::http_server::HttpServer;
 use super::proof_replies::ProofSlot;
 use super::reply::HandlerError;
 use super::server::Server;
+use super::server_card::ServerCard;
 use super::threading::{Local, ThreadSafe, Threading};
+
+/// What a server answers before a request on HTTP reaches its machine.
+pub(super) struct HttpHandlers<K: Threading> {
+    pub(super) protection: Option<Protection<K>>,
+    pub(super) card: Option<Arc<ServerCard>>,
+}
+
+impl<K: Threading> Default for HttpHandlers<K> {
+    fn default() -> Self {
+        Self { protection: None, card: None }
+    }
+}
+
+impl<K: Threading> Clone for HttpHandlers<K> {
+    fn clone(&self) -> Self {
+        Self { protection: self.protection.clone(), card: self.card.clone() }
+    }
+}
 
 /// The token requirements of a server on HTTP, and the function that checks tokens.
 pub(super) struct Protection<K: Threading> {
@@ -153,7 +172,7 @@ impl<K: Threading> Server<K> {
         check: impl TokenHandler<K, M>,
         unix_time: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Self {
-        self.functions().protection = Some(Protection {
+        self.functions().http.protection = Some(Protection {
             resource: Arc::new(resource),
             function: check.into_token_function(),
             unix_time: Arc::new(unix_time),
@@ -167,7 +186,7 @@ impl<K: Threading> HttpServer<K> {
     /// and tests that create the [`Grant`] of a request themselves.
     #[must_use]
     pub fn resource(&self) -> Option<&Arc<ProtectedResource>> {
-        self.endpoint.handlers.protection.as_ref().map(|it| &it.resource)
+        self.endpoint.handlers.http.protection.as_ref().map(|it| &it.resource)
     }
 
     /// Decides about a request before its body is read and before [`admit`](Self::admit): check its
@@ -175,13 +194,12 @@ impl<K: Threading> HttpServer<K> {
     /// [`TokenRequirement::NotNeeded`].
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
     pub fn authorize(&self, head: &RequestHead<'_>) -> TokenRequirement<K> {
-        #[cfg(feature = "server-card")]
-        if let Some(card) = &self.endpoint.handlers.card
+        if let Some(card) = &self.endpoint.handlers.http.card
             && let Some(response) = card.respond(head)
         {
             return TokenRequirement::Respond(response);
         }
-        let Some(protection) = &self.endpoint.handlers.protection else {
+        let Some(protection) = &self.endpoint.handlers.http.protection else {
             return TokenRequirement::NotNeeded;
         };
         if let Some(metadata) = protection.resource.respond(head) {
@@ -221,7 +239,7 @@ impl<K: Threading> HttpServer<K> {
     /// accepted the proof before. `None` if there is nothing to record.
     pub fn record_proof(&mut self, grant: &Grant, now: Instant) -> Option<ProofRecord> {
         let proof = grant.used_proof()?;
-        let protection = self.endpoint.handlers.protection.as_ref()?;
+        let protection = self.endpoint.handlers.http.protection.as_ref()?;
         let left = proof.expires_at.saturating_sub((protection.unix_time)()).max(1);
         let (ttl, caller) = (Duration::from_secs(left), Caller::from(grant.clone()));
         let id = self.endpoint.machine.record_proof(proof.id.clone(), ttl, &caller, now)?;

@@ -98,10 +98,8 @@ pub(super) struct Handlers<K: Threading> {
     /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Option<Arc<dyn StateSeal>>,
-    #[cfg(feature = "protection")]
-    pub(super) protection: Option<super::protection::Protection<K>>,
-    #[cfg(feature = "server-card")]
-    pub(super) card: Option<Arc<super::server_card::ServerCard>>,
+    #[cfg(feature = "http")]
+    pub(super) http: super::protection::HttpHandlers<K>,
 }
 
 impl<K: Threading> Clone for Handlers<K> {
@@ -114,10 +112,8 @@ impl<K: Threading> Clone for Handlers<K> {
             extensions: self.extensions.clone(),
             spawner: self.spawner.clone(),
             sealing: self.sealing.clone(),
-            #[cfg(feature = "protection")]
-            protection: self.protection.clone(),
-            #[cfg(feature = "server-card")]
-            card: self.card.clone(),
+            #[cfg(feature = "http")]
+            http: self.http.clone(),
         }
     }
 }
@@ -238,10 +234,8 @@ impl<K: Threading> Server<K> {
                 extensions: None,
                 spawner: None,
                 sealing: None,
-                #[cfg(feature = "protection")]
-                protection: None,
-                #[cfg(feature = "server-card")]
-                card: None,
+                #[cfg(feature = "http")]
+                http: super::protection::HttpHandlers::default(),
             }),
             items: ItemHandlers::<K>::default(),
             problem: None,

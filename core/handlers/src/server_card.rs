@@ -220,7 +220,7 @@ impl<K: Threading> Server<K> {
     /// token. It implements a draft: see [`ServerCard`].
     #[must_use]
     pub fn card(mut self, card: ServerCard) -> Self {
-        self.functions().card = Some(Arc::new(card));
+        self.functions().http.card = Some(Arc::new(card));
         self
     }
 }

@@ -30,7 +30,6 @@ pub struct Faults {
     reorder: bool,
     duplicate: Option<u64>,
     cut_after: Option<u64>,
-    #[cfg(feature = "http")]
     pieces: Option<usize>,
 }
 
@@ -78,7 +77,6 @@ impl Faults {
     /// # Panics
     ///
     /// If `bytes` is 0.
-    #[cfg(feature = "http")]
     #[must_use]
     pub const fn pieces(mut self, bytes: usize) -> Self {
         assert!(bytes > 0, "a piece has at least one byte");
@@ -121,7 +119,6 @@ impl<M> Wire<M> {
         self.faults.reorder
     }
 
-    #[cfg(feature = "http")]
     pub(crate) fn piece(&self) -> usize {
         self.faults.pieces.unwrap_or(usize::MAX)
     }

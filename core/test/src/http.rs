@@ -289,12 +289,7 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
     }
 
     /// Returns the sender of a request, or the response that refuses its token.
-    #[cfg_attr(
-        not(feature = "protection"),
-        expect(clippy::unnecessary_wraps, unused_variables, reason = "no server is protected")
-    )]
     fn caller(&self, head: &RequestHead<'_>) -> Result<Caller, Response> {
-        #[cfg(feature = "protection")]
         if let Some(resource) = self.server.resource() {
             return match &self.identity {
                 Some(identity) => identity.granted(resource),
@@ -305,7 +300,6 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
     }
 
     /// Checks the token of a request.
-    #[cfg(feature = "protection")]
     fn check_token(&self, head: &RequestHead<'_>) -> Result<Caller, Response> {
         use mcp_sansio_handlers::TokenRequirement;
 

@@ -3,7 +3,6 @@ use alloc::vec::Vec;
 
 use mcp_sansio::{Caller, Principal};
 use mcp_sansio_handlers::{Call, Host, Server};
-#[cfg(feature = "protection")]
 use {
     mcp_sansio::http::Response,
     mcp_sansio_oauth::protected_resource::{Grant, ProtectedResource, VerifiedToken},
@@ -14,8 +13,7 @@ use super::http::connect_http;
 
 /// The sender of the requests to a server on HTTP: a principal, and the scopes of its token.
 ///
-#[cfg_attr(feature = "protection", doc = "```")]
-#[cfg_attr(not(feature = "protection"), doc = "```ignore")]
+/// ```
 /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 /// use mcp_sansio_oauth::protected_resource::{ProtectedResource, TokenCheck, TokenRefusal};
 /// use mcp_sansio_test::{Identity, URL, connect_http};
@@ -79,7 +77,6 @@ impl Identity {
     }
 
     /// Returns the caller with a token for `resource`, or the response that refuses the token.
-    #[cfg(feature = "protection")]
     pub(crate) fn granted(&self, resource: &Arc<ProtectedResource>) -> Result<Caller, Response> {
         let token = VerifiedToken::new(self.principal.clone())
             .audiences([resource.uri().as_str()])

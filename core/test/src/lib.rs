@@ -2,17 +2,17 @@
 //!
 //! A test meets these items, in this order:
 //!
-//! 1. [`connect`], or `connect_http` with the feature `http`: connects a `Host` to a `Server` and
+//! 1. [`connect`] or [`connect_http`] connects a `Host` to a `Server` and
 //!    returns a `Client` and a [`Pair`].
 //! 2. [`Pair`]: runs both sides until a call has its result. Requests take the same path as in
 //!    production: schemas, decoding, errors and revisions. Its [`VirtualClock`] moves when nothing
 //!    else can happen.
 //! 3. [`Transcript`]: the messages as text, for assertions and snapshots.
-//! 4. `Identity`, with the feature `http`: the principal and the scopes that a handler sees.
+//! 4. [`Identity`]: the principal and the scopes that a handler sees.
 //! 5. [`call()`]: a `Call` made by hand, to test a handler as a function.
 //! 6. [`Faults`]: delays, duplicates, reorders and cuts, from a seed.
 //! 7. [`Script`]: a peer that expects and sends messages of your choice.
-//! 8. `Recording` and `assert_replays`, with the feature `recording`: a regression test of a
+//! 8. [`Recording`] and [`assert_replays`]: a regression test of a
 //!    session.
 //!
 //! [`Stream`] and `Http` are the transports of a pair, for endpoints of your own.
@@ -50,9 +50,7 @@ extern crate alloc;
 mod call;
 mod clock;
 mod faults;
-#[cfg(feature = "http")]
 mod http;
-#[cfg(feature = "http")]
 mod identity;
 mod pair;
 mod recording;
@@ -63,9 +61,7 @@ mod transcript;
 pub use call::call;
 pub use clock::VirtualClock;
 pub use faults::Faults;
-#[cfg(feature = "http")]
 pub use http::{Http, HttpPair, URL, connect_http};
-#[cfg(feature = "http")]
 pub use identity::Identity;
 pub use pair::{Pair, Transport};
 pub use recording::{Recording, assert_replays};

@@ -101,7 +101,7 @@ fn what_is_registered_after_the_connections_is_not_lost() {
     }
 }
 
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 #[test]
 fn a_server_that_is_protected_after_its_connections_requires_tokens() {
     use mcp_sansio::http::HttpServerOptions;

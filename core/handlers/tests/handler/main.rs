@@ -19,30 +19,30 @@ mod cluster_store;
 mod completions;
 mod connection;
 mod connections;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod debug_output;
 #[cfg(feature = "http")]
 mod driven;
 mod dropped_futures;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod duplicate_members;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod duplicates;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod duplicates_host;
 #[cfg(feature = "http")]
 mod durations;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod endpoints;
 mod errors;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod expiry;
 mod extension_messages;
 mod extensions;
 #[path = "../../../machine/tests/schema/facts.rs"]
 mod facts;
 mod followed_tasks;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod guarded;
 #[cfg(feature = "http")]
 mod header_fields;
@@ -66,12 +66,12 @@ mod middleware_lists;
 mod middleware_notifications;
 mod omitted_elements;
 mod panics;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod protected_server;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod protection;
 mod questions;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod refused_heads;
 mod respawn;
 mod response_cache;
@@ -86,13 +86,13 @@ mod session_items;
 #[cfg(feature = "http")]
 #[cfg(feature = "http")]
 mod shared_legacy_tasks;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod shared_proofs;
 #[cfg(feature = "http")]
 mod shared_tasks;
 #[cfg(feature = "http")]
 mod shares;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 #[path = "../../../machine/tests/schema/spec.rs"]
 #[allow(dead_code, reason = "these tests only list the members of a schema and validate nothing")]
 mod spec;
@@ -106,7 +106,7 @@ mod tasks;
 mod tasks_http;
 mod tasks_input;
 mod tasks_limits;
-#[cfg(feature = "protection")]
+#[cfg(feature = "http")]
 mod visibility;
 
 use mcp_sansio::protocol::CallToolResult;

@@ -17,7 +17,6 @@ fn a_call_by_hand_has_no_connection() {
     assert_eq!(uses(&context), Err(SendError::Closed));
 }
 
-#[cfg(feature = "http")]
 #[test]
 fn a_call_by_hand_has_the_scopes_of_its_identity() {
     let identity = mcp_sansio_test::Identity::new("ann").scopes(["write"]);

@@ -94,7 +94,6 @@ fn handlers_see_the_identity_at_every_revision() {
     }
 }
 
-#[cfg(feature = "protection")]
 mod protection {
     use mcp_sansio_oauth::protected_resource::{
         Operation, ProtectedResource, TokenCheck, TokenRefusal,

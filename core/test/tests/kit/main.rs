@@ -2,7 +2,6 @@
 
 mod calls;
 mod faults;
-#[cfg(feature = "http")]
 mod http;
 mod script;
 mod transcript;
