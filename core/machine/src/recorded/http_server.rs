@@ -115,17 +115,20 @@ impl Recorded<Server> {
         };
         let (exchange, event) = machine.handle_read_request(head, request, caller, &permit, now);
         let session = machine.take_drawn_session();
-        recorder.note(HttpServerCall::Request {
-            catalog: machine.catalog(),
-            head,
-            body,
-            caller,
-            refusal: refusal.into_inner(),
-            session,
-            exchange,
-            event: event.as_ref(),
-            now,
-        });
+        Self::tell(
+            recorder,
+            HttpServerCall::Request {
+                catalog: machine.catalog(),
+                head,
+                body,
+                caller,
+                refusal: refusal.into_inner(),
+                session,
+                exchange,
+                event: event.as_ref(),
+                now,
+            },
+        );
         (exchange, event)
     }
 
@@ -175,13 +178,13 @@ impl Recorded<Server> {
         let edit = |catalog: &mut Catalog| {
             let edited = edit(catalog);
             if let Some(recorder) = recorder.as_mut() {
-                recorder.note(HttpServerCall::Edited(catalog));
+                Self::tell(recorder, HttpServerCall::Edited(catalog));
             }
             edited
         };
         let edited = machine.edit_catalog(edit, now);
         if let Some(recorder) = recorder {
-            recorder.note(HttpServerCall::Catalog(machine, now));
+            Self::tell(recorder, HttpServerCall::Catalog(machine, now));
         }
         edited
     }
@@ -211,12 +214,15 @@ impl Recorded<Server> {
         };
         let session = machine.session_to_hide(exchange)?;
         let transmit = machine.poll_transmit(exchange, now);
-        recorder.note(HttpServerCall::Poll {
-            exchange,
-            session: session.as_ref(),
-            transmit: transmit.as_ref(),
-            now,
-        });
+        Self::tell(
+            recorder,
+            HttpServerCall::Poll {
+                exchange,
+                session: session.as_ref(),
+                transmit: transmit.as_ref(),
+                now,
+            },
+        );
         transmit
     }
 

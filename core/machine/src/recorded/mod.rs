@@ -1,7 +1,7 @@
 //! Machines that can be recorded.
 //!
 //! A recorder is a value, which only the module `recording` creates: its code is linked into
-//! programs that record, and costs the others one branch per call.
+//! programs that record. Without that module, nothing is left of a recorder.
 
 #[cfg(feature = "client")]
 mod client;
@@ -14,7 +14,9 @@ mod server;
 
 use alloc::boxed::Box;
 use core::any::Any;
+use core::convert::Infallible;
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::Deref;
 
 use crate::catalog::Catalog;
@@ -34,8 +36,16 @@ pub(crate) use http_server::HttpServerCall;
 #[derive(Debug)]
 pub struct Recorded<M: Recordable> {
     pub(crate) machine: M,
-    recorder: Option<Box<dyn Recorder<M>>>,
+    recorder: Option<AnyRecorder<M>>,
 }
+
+/// The recorder of a machine.
+#[cfg(feature = "recording")]
+type AnyRecorder<M> = Box<dyn Recorder<M>>;
+
+/// There is no recorder, and the compiler removes what is done for one: a device has no room for it.
+#[cfg(not(feature = "recording"))]
+type AnyRecorder<M> = NoRecorder<M>;
 
 /// A machine that can be recorded.
 #[allow(unnameable_types, reason = "only the machines of this crate implement it")]
@@ -64,6 +74,29 @@ pub(crate) trait Recorder<M: Recordable>: fmt::Debug + Send + Sync {
 
     /// Records another call.
     fn note(&mut self, call: M::Call<'_>);
+}
+
+/// A type without values.
+#[allow(dead_code, reason = "used only without the feature `recording`")]
+#[derive(Debug)]
+pub(crate) struct NoRecorder<M>(Infallible, PhantomData<fn() -> M>);
+
+impl<M: Recordable> Recorder<M> for NoRecorder<M> {
+    fn apply(&mut self, _: &mut M, _: M::Command<'_>, _: Instant) -> Result<Applied, CommandError> {
+        match self.0 {}
+    }
+
+    fn note_timeout(&mut self, _: Instant) {
+        match self.0 {}
+    }
+
+    fn note_event(&mut self, _: &Event<'_>) {
+        match self.0 {}
+    }
+
+    fn note(&mut self, _: M::Call<'_>) {
+        match self.0 {}
+    }
 }
 
 /// A call of a machine over a byte stream.
@@ -114,7 +147,7 @@ impl Tape {
         Self(Box::new(opener))
     }
 
-    fn open<M: Recordable + 'static>(self, settings: &M::Settings) -> Option<Box<dyn Recorder<M>>> {
+    fn open<M: Recordable + 'static>(self, settings: &M::Settings) -> Option<AnyRecorder<M>> {
         self.0.open(settings)?.downcast().ok().map(|recorder| *recorder)
     }
 }
@@ -129,8 +162,12 @@ impl<M: Recordable> Recorded<M> {
     #[inline]
     pub(crate) fn note(&mut self, call: M::Call<'_>) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.note(call);
+            Self::tell(recorder, call);
         }
+    }
+
+    fn tell(recorder: &mut AnyRecorder<M>, call: M::Call<'_>) {
+        recorder.note(call);
     }
 }
 

@@ -32,12 +32,12 @@ impl Recorded<Server> {
         let edited = machine.edit_catalog(|catalog| {
             let edited = edit(catalog);
             if let (Some(recorder), Some(caller)) = (recorder.as_mut(), &caller) {
-                recorder.note(StreamCall::Edited(catalog, caller));
+                Self::tell(recorder, StreamCall::Edited(catalog, caller));
             }
             edited
         });
         if let Some(recorder) = recorder {
-            recorder.note(StreamCall::Catalog(machine.catalog(), machine.session_key()));
+            Self::tell(recorder, StreamCall::Catalog(machine.catalog(), machine.session_key()));
         }
         edited
     }

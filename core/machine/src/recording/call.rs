@@ -239,15 +239,18 @@ impl Call<'_> {
 
     /// Returns whether the call is an input, and not only an output that was taken.
     pub(crate) const fn is_input(&self) -> bool {
-        match self {
-            Self::Transmit { .. } | Self::Peek {} | Self::Sent { .. } | Self::Event { .. } => false,
-            Self::Store { .. }
-            | Self::Ready { .. }
-            | Self::Poll { .. }
-            | Self::Send { .. }
-            | Self::Abort { .. } => false,
-            _ => true,
-        }
+        !matches!(
+            self,
+            Self::Transmit { .. }
+                | Self::Peek {}
+                | Self::Sent { .. }
+                | Self::Event { .. }
+                | Self::Store { .. }
+                | Self::Ready { .. }
+                | Self::Poll { .. }
+                | Self::Send { .. }
+                | Self::Abort { .. }
+        )
     }
 }
 

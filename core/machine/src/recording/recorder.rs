@@ -54,10 +54,13 @@ impl Tape {
     }
 }
 
+/// The callback that receives the lines.
+type Sink = Box<dyn FnMut(&[u8]) + Send>;
+
 /// The lines of a recording, on their way to the application.
 struct Lines {
     /// In a mutex that is never locked, only so that a machine can be shared between threads.
-    sink: Mutex<Box<dyn FnMut(&[u8]) + Send>>,
+    sink: Mutex<Sink>,
     is_replay: bool,
 }
 
