@@ -11,24 +11,26 @@ use super::threading::Threading;
 
 /// Opens a tape for each new machine.
 #[derive(Clone)]
-pub(super) struct Recorder {
-    open: Arc<dyn Fn(usize) -> Option<Tape> + Send + Sync>,
-    begun: Arc<AtomicUsize>,
+pub(super) struct Recorder(Arc<Tapes<dyn Fn(usize) -> Option<Tape> + Send + Sync>>);
+
+struct Tapes<F: ?Sized> {
+    opened: AtomicUsize,
+    open: F,
 }
 
 impl Recorder {
     pub(super) fn new(open: impl Fn(usize) -> Option<Tape> + Send + Sync + 'static) -> Self {
-        Self { open: Arc::new(open), begun: Arc::default() }
+        Self(Arc::new(Tapes { opened: AtomicUsize::new(0), open }))
     }
 
     pub(super) fn next(&self) -> Option<Tape> {
-        (self.open)(self.begun.fetch_add(1, Ordering::Relaxed) + 1)
+        (self.0.open)(self.0.opened.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("begun", &self.begun).finish_non_exhaustive()
+        f.debug_struct("Recorder").field("opened", &self.0.opened).finish_non_exhaustive()
     }
 }
 

@@ -132,7 +132,24 @@ pub enum StreamCall<'a> {
 }
 
 /// A destination for the recording of one machine. The module `recording` creates it.
-pub struct Tape(Box<dyn OpenTape>);
+pub struct Tape(pub(crate) TapeOpener);
+
+#[cfg(feature = "recording")]
+type TapeOpener = Box<dyn OpenTape>;
+#[cfg(not(feature = "recording"))]
+type TapeOpener = NoTape;
+
+/// A type without values.
+#[allow(dead_code, reason = "used only without the feature `recording`")]
+#[allow(unnameable_types, reason = "nobody has a value of it")]
+pub struct NoTape(Infallible);
+
+impl NoTape {
+    #[allow(dead_code, reason = "used only without the feature `recording`")]
+    fn open(self, _: &dyn Any) -> Option<Box<dyn Any>> {
+        match self.0 {}
+    }
+}
 
 /// Creates the recorder of a machine.
 pub(crate) trait OpenTape: Send + Sync {
@@ -143,10 +160,6 @@ pub(crate) trait OpenTape: Send + Sync {
 }
 
 impl Tape {
-    pub(crate) fn from_opener(opener: impl OpenTape + 'static) -> Self {
-        Self(Box::new(opener))
-    }
-
     fn open<M: Recordable + 'static>(self, settings: &M::Settings) -> Option<AnyRecorder<M>> {
         self.0.open(settings)?.downcast().ok().map(|recorder| *recorder)
     }

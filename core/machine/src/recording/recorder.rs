@@ -45,12 +45,12 @@ impl Tape {
     /// machine, so it must be fast.
     #[must_use]
     pub fn new(sink: impl FnMut(&[u8]) + Send + 'static) -> Self {
-        Self::from_opener(Lines { sink: Mutex::new(Box::new(sink)), is_replay: false })
+        Self(Box::new(Lines { sink: Mutex::new(Box::new(sink)), is_replay: false }))
     }
 
     /// Creates the tape of a replay, which has nothing to hide.
     pub(super) fn of_replay(sink: impl FnMut(&[u8]) + Send + 'static) -> Self {
-        Self::from_opener(Lines { sink: Mutex::new(Box::new(sink)), is_replay: true })
+        Self(Box::new(Lines { sink: Mutex::new(Box::new(sink)), is_replay: true }))
     }
 }
 
