@@ -141,8 +141,7 @@ type TapeOpener = NoTape;
 
 /// A type without values.
 #[allow(dead_code, reason = "used only without the feature `recording`")]
-#[allow(unnameable_types, reason = "nobody has a value of it")]
-pub struct NoTape(Infallible);
+pub(crate) struct NoTape(Infallible);
 
 impl NoTape {
     #[allow(dead_code, reason = "used only without the feature `recording`")]
