@@ -159,6 +159,10 @@ pub(crate) trait OpenTape: Send + Sync {
 }
 
 impl Tape {
+    /// Whether the program can have a tape: only with the feature `recording`. A constant, so that
+    /// other programs need not even ask for one.
+    pub const IS_POSSIBLE: bool = size_of::<Self>() > 0;
+
     fn open<M: Recordable + 'static>(self, settings: &M::Settings) -> Option<AnyRecorder<M>> {
         self.0.open(settings)?.downcast().ok().map(|recorder| *recorder)
     }
