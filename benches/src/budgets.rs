@@ -79,6 +79,7 @@ fn scenarios_without_telemetry() -> Vec<Scenario> {
     all.extend(REVISIONS[1..].iter().map(|revision| exchange(*revision)));
     all.push(replay());
     all.extend(REVISIONS[1..].iter().map(|revision| call_at_server(*revision)));
+    all.extend(REVISIONS[1..].iter().map(|revision| read_at_server(*revision)));
     all
 }
 
@@ -225,7 +226,15 @@ fn exchange(revision: Revision) -> Scenario {
     })
 }
 
-/// The work of a server for a call, all of it but the handler under the lock of an adapter.
+/// The part of a call at a server that needs no lock, except for the handler itself.
+fn read_at_server(revision: Revision) -> Scenario {
+    scenario(format!("read a call of 64 B at a server on HTTP, {revision}"), 1, 100, move || {
+        let calls = HttpCalls::open(revision, SHORT);
+        move || calls.read()
+    })
+}
+
+/// The work of a server for a call.
 fn call_at_server(revision: Revision) -> Scenario {
     scenario(format!("echo 64 B at a server on HTTP, {revision}"), 1, 100, move || {
         let mut calls = HttpCalls::open(revision, SHORT);

@@ -1,7 +1,7 @@
 use core::task::{Context, Waker};
 use std::fmt;
 
-use mcp_sansio::http::{ExchangeId, HttpServerOptions, ServerTransmit};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, ServerTransmit};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::Tool;
 use mcp_sansio::{Caller, Instant, Revision};
@@ -14,8 +14,7 @@ use crate::{Echo, http_harness};
 const NOW: Instant = Instant::ZERO;
 
 /// A server on HTTP with a typed handler, and a client that repeats one call: the work of an
-/// adapter for a call, without reading and writing HTTP. All of it but the handler itself happens
-/// while the adapter holds the lock of the server.
+/// adapter for a call, without reading and writing HTTP.
 pub struct HttpCalls {
     server: HttpServer,
     fields: Vec<(&'static str, String)>,
@@ -80,14 +79,21 @@ impl HttpCalls {
         (self.fields, self.body) = (fields, body);
     }
 
+    /// Reads one call: what a driver does without the lock of the server.
+    ///
+    /// # Panics
+    ///
+    /// If it is refused.
+    pub fn read(&self) {
+        let head = head(&self.fields);
+        let reader = self.server.reader();
+        reader.admit(&head).expect("it is admitted");
+        core::hint::black_box(reader.read(&head, self.body.as_bytes()));
+    }
+
     /// Sends a request, and returns the session that its response opens.
     fn send(&mut self, body: &str, fields: &[(&'static str, String)]) -> Option<String> {
-        let mut head = http_harness::head_of("POST");
-        // The limits of each caller apply.
-        head.remote_address(core::net::IpAddr::from([127, 0, 0, 1]));
-        for (name, value) in fields {
-            head.field(name, value.as_bytes());
-        }
+        let head = head(fields);
         self.server.admit(&head).expect("it is admitted");
         let (exchange, work) =
             self.server.handle_request(&head, body.as_bytes(), &self.caller, NOW);
@@ -122,6 +128,16 @@ impl HttpCalls {
         while self.server.poll_ready().is_some() {}
         let _deadline = self.server.poll_timeout();
     }
+}
+
+fn head<'a>(fields: &'a [(&'static str, String)]) -> RequestHead<'a> {
+    let mut head = http_harness::head_of("POST");
+    // The limits of each caller apply.
+    head.remote_address(core::net::IpAddr::from([127, 0, 0, 1]));
+    for (name, value) in fields {
+        head.field(name, value.as_bytes());
+    }
+    head
 }
 
 impl fmt::Debug for HttpCalls {

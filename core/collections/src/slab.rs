@@ -53,11 +53,11 @@ pub struct Slab<T> {
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
-    place: Place<T>,
+    content: Content<T>,
 }
 
 #[derive(Debug)]
-enum Place<T> {
+enum Content<T> {
     Taken(T),
     /// The next free slot in the list, or [`END`].
     Free(u32),
@@ -105,11 +105,11 @@ impl<T> Slab<T> {
         self.len += 1;
         let slot = self.free;
         if let Some(entry) = self.slots.get_mut(slot as usize)
-            && let Place::Free(next) = entry.place
+            && let Content::Free(next) = entry.content
         {
             self.free = next;
-            // A free place owns nothing: without a check whether to drop it, the entry is written once.
-            core::mem::forget(core::mem::replace(&mut entry.place, Place::Taken(value)));
+            // A free slot owns nothing: without a check whether to drop it, the entry is written once.
+            core::mem::forget(core::mem::replace(&mut entry.content, Content::Taken(value)));
             return Key { slot, generation: entry.generation };
         }
         let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 entries");
@@ -118,7 +118,7 @@ impl<T> Slab<T> {
             // four at least.
             self.slots.reserve_exact(self.slots.len().max(1));
         }
-        self.slots.push(Slot { generation: 0, place: Place::Taken(value) });
+        self.slots.push(Slot { generation: 0, content: Content::Taken(value) });
         Key { slot, generation: 0 }
     }
 
@@ -133,8 +133,8 @@ impl<T> Slab<T> {
     #[must_use]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.slot as usize)?;
-        match &mut slot.place {
-            Place::Taken(value) if slot.generation == key.generation => Some(value),
+        match &mut slot.content {
+            Content::Taken(value) if slot.generation == key.generation => Some(value),
             _ => None,
         }
     }
@@ -144,16 +144,16 @@ impl<T> Slab<T> {
     #[inline]
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let slot = self.slots.get_mut(key.slot as usize)?;
-        if slot.generation != key.generation || matches!(slot.place, Place::Free(_)) {
+        if slot.generation != key.generation || matches!(slot.content, Content::Free(_)) {
             return None;
         }
-        let place = core::mem::replace(&mut slot.place, Place::Free(self.free));
+        let content = core::mem::replace(&mut slot.content, Content::Free(self.free));
         slot.generation = slot.generation.wrapping_add(1);
         self.free = key.slot;
         self.len -= 1;
-        match place {
-            Place::Taken(value) => Some(value),
-            Place::Free(_) => None,
+        match content {
+            Content::Taken(value) => Some(value),
+            Content::Free(_) => None,
         }
     }
 
@@ -191,9 +191,9 @@ impl<T> Slab<T> {
 
 impl<T> Slot<T> {
     const fn value(&self) -> Option<&T> {
-        match &self.place {
-            Place::Taken(value) => Some(value),
-            Place::Free(_) => None,
+        match &self.content {
+            Content::Taken(value) => Some(value),
+            Content::Free(_) => None,
         }
     }
 }

@@ -156,8 +156,8 @@ impl<K: Threading> HttpServer<K> {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
-        let request = self.reader().read(head, body);
-        self.handle_read_request(head, request, caller, now)
+        let mut request = self.reader().read(head, body);
+        self.handle_read_request(head, &mut request, caller, now)
     }
 
     /// Handles a request that the [reader](Self::reader) has read outside of the lock, as
@@ -165,7 +165,7 @@ impl<K: Threading> HttpServer<K> {
     pub fn handle_read_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        request: ReadRequest<'f>,
+        request: &mut ReadRequest<'f>,
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {

@@ -254,7 +254,7 @@ impl<K: Threading> HttpServer<K> {
         &mut self,
         protection: &Protection<K>,
         head: &RequestHead<'_>,
-        request: ReadRequest<'f>,
+        request: &mut ReadRequest<'f>,
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {

@@ -36,9 +36,9 @@ impl ServerExchange {
         body: &'f [u8],
         caller: &Caller,
     ) -> (Self, Option<HandlerCall<'f>>) {
-        let request = shared.reader.read(head, body);
+        let mut request = shared.reader.read(head, body);
         let (exchange, work) = shared.change_until(
-            |state| state.server.handle_read_request(head, request, caller, shared.now()),
+            |state| state.server.handle_read_request(head, &mut request, caller, shared.now()),
             |(_, work)| work.is_none(),
         );
         (Self { shared: Arc::clone(shared), exchange, complete: false }, work)

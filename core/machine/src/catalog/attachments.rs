@@ -24,16 +24,16 @@ impl<T> Default for Attachments<T> {
 impl<T> Attachments<T> {
     /// Attaches `value` to an item and replaces its previous value.
     pub fn insert(&mut self, id: ItemId, value: T) {
-        match self.place(id) {
-            Ok(place) => self.entries[place].1 = value,
-            Err(place) => self.entries.insert(place, (id, value)),
+        match self.index_of(id) {
+            Ok(index) => self.entries[index].1 = value,
+            Err(index) => self.entries.insert(index, (id, value)),
         }
     }
 
     /// Returns the value of an item. Logarithmic in the number of attachments.
     #[must_use]
     pub fn get(&self, id: ItemId) -> Option<&T> {
-        self.place(id).ok().map(|place| &self.entries[place].1)
+        self.index_of(id).ok().map(|index| &self.entries[index].1)
     }
 
     /// Drops the values of items that `catalog` no longer contains.
@@ -41,7 +41,7 @@ impl<T> Attachments<T> {
         self.entries.retain(|(id, _)| catalog.item(*id).is_some());
     }
 
-    fn place(&self, id: ItemId) -> Result<usize, usize> {
+    fn index_of(&self, id: ItemId) -> Result<usize, usize> {
         self.entries.binary_search_by_key(&id, |(id, _)| *id)
     }
 }

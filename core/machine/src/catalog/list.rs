@@ -135,23 +135,23 @@ impl<T> Default for List<T> {
 pub(super) trait Listing {
     /// Returns the index of the first entry after the number `after`, whether or not the entry with
     /// that number still exists.
-    fn place_after(&self, after: Option<u64>) -> usize;
+    fn index_after(&self, after: Option<u64>) -> usize;
 
-    /// Returns the number of the entry at `place`, if there is one.
-    fn number(&self, place: usize) -> Option<u64>;
+    /// Returns the number of the entry at `index`, if there is one.
+    fn number(&self, index: usize) -> Option<u64>;
 
-    /// Returns the key of the entry at `place`, if there is one.
-    fn key(&self, place: usize) -> Option<&str>;
+    /// Returns the key of the entry at `index`, if there is one.
+    fn key(&self, index: usize) -> Option<&str>;
 
-    /// Returns whether the entry at `place` is a tool that only runs as a task.
-    fn is_always_task(&self, place: usize) -> bool;
+    /// Returns whether the entry at `index` is a tool that only runs as a task.
+    fn is_always_task(&self, index: usize) -> bool;
 
-    /// Writes the description of the entry at `place` for clients.
+    /// Writes the description of the entry at `index` for clients.
     ///
     /// # Errors
     ///
     /// The entry contains something that `revision` cannot express.
-    fn write(&self, place: usize, revision: Revision, out: &mut String) -> Result<(), WriteError>;
+    fn write(&self, index: usize, revision: Revision, out: &mut String) -> Result<(), WriteError>;
 
     /// Returns `Some` if an entry ever had this number, with its key if it still exists.
     fn issued(&self, number: u64) -> Option<Option<&str>>;
@@ -172,24 +172,24 @@ pub(super) trait Listing {
 }
 
 impl<T: Listed> Listing for List<T> {
-    fn place_after(&self, after: Option<u64>) -> usize {
+    fn index_after(&self, after: Option<u64>) -> usize {
         self.entries.partition_point(|entry| Some(entry.number) <= after)
     }
 
-    fn number(&self, place: usize) -> Option<u64> {
-        self.entries.get(place).map(|entry| entry.number)
+    fn number(&self, index: usize) -> Option<u64> {
+        self.entries.get(index).map(|entry| entry.number)
     }
 
-    fn key(&self, place: usize) -> Option<&str> {
-        self.entries.get(place).map(|entry| entry.item.key())
+    fn key(&self, index: usize) -> Option<&str> {
+        self.entries.get(index).map(|entry| entry.item.key())
     }
 
-    fn is_always_task(&self, place: usize) -> bool {
-        self.entries.get(place).is_some_and(|entry| entry.item.is_always_task())
+    fn is_always_task(&self, index: usize) -> bool {
+        self.entries.get(index).is_some_and(|entry| entry.item.is_always_task())
     }
 
-    fn write(&self, place: usize, revision: Revision, out: &mut String) -> Result<(), WriteError> {
-        let (Some(Entry { item, .. }), Some(write)) = (self.entries.get(place), self.write) else {
+    fn write(&self, index: usize, revision: Revision, out: &mut String) -> Result<(), WriteError> {
+        let (Some(Entry { item, .. }), Some(write)) = (self.entries.get(index), self.write) else {
             return Ok(());
         };
         if TEXTS_ARE_KEPT && let Some(text) = item.texts.get(revision) {
@@ -205,11 +205,12 @@ impl<T: Listed> Listing for List<T> {
     }
 
     fn issued(&self, number: u64) -> Option<Option<&str>> {
-        (number < self.next).then(|| self.place(number).map(|place| self.entries[place].item.key()))
+        (number < self.next)
+            .then(|| self.index_of(number).map(|index| self.entries[index].item.key()))
     }
 
     fn audience(&self, number: u64) -> Option<&Arc<Audience>> {
-        self.entries[self.place(number)?].audience.as_ref()
+        self.entries[self.index_of(number)?].audience.as_ref()
     }
 
     fn set_audience(
@@ -217,8 +218,8 @@ impl<T: Listed> Listing for List<T> {
         number: u64,
         audience: Arc<Audience>,
     ) -> Option<Option<Arc<Audience>>> {
-        let place = self.place(number)?;
-        Some(self.entries[place].audience.replace(audience))
+        let index = self.index_of(number)?;
+        Some(self.entries[index].audience.replace(audience))
     }
 
     fn next(&self) -> u64 {
@@ -232,21 +233,21 @@ impl<T: Listed> List<T> {
     }
 
     /// Returns the index of the entry with this number.
-    fn place(&self, number: u64) -> Option<usize> {
+    fn index_of(&self, number: u64) -> Option<usize> {
         self.entries.binary_search_by_key(&number, |entry| entry.number).ok()
     }
 
     fn is_keyed(&self, key: &str, number: u64) -> bool {
-        self.place(number).is_some_and(|place| self.entries[place].item.key() == key)
+        self.index_of(number).is_some_and(|index| self.entries[index].item.key() == key)
     }
 
     fn find(&self, key: &str) -> Option<usize> {
         let number = self.numbers.find(key, &|number| self.is_keyed(key, number));
-        number.and_then(|number| self.place(number))
+        number.and_then(|number| self.index_of(number))
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&T> {
-        self.find(key).map(|place| &**self.entries[place].item)
+        self.find(key).map(|index| &**self.entries[index].item)
     }
 
     /// Returns the entry with this key, and its id.
@@ -257,8 +258,8 @@ impl<T: Listed> List<T> {
 
     /// Returns the entry with this id, if it still exists.
     pub(super) fn by_id(&self, id: ItemId) -> Option<&Arc<Stored<T>>> {
-        let place = self.place(id.number()).filter(|_| id.kind() == T::KIND);
-        place.map(|place| &self.entries[place].item)
+        let index = self.index_of(id.number()).filter(|_| id.kind() == T::KIND);
+        index.map(|index| &self.entries[index].item)
     }
 
     /// Returns the first result of `find`, with the id of its entry.
@@ -286,8 +287,8 @@ impl<T: Listed> List<T> {
     /// audience, which stays.
     pub(super) fn replace(&mut self, item: T) -> (Option<T>, Option<Arc<Audience>>) {
         match self.find(item.key()) {
-            Some(place) => {
-                let entry = &mut self.entries[place];
+            Some(index) => {
+                let entry = &mut self.entries[index];
                 let known = core::mem::replace(&mut entry.item, Stored::new(item));
                 (Some(Arc::unwrap_or_clone(known).item), entry.audience.clone())
             }
@@ -300,8 +301,8 @@ impl<T: Listed> List<T> {
 
     /// Removes the entry with this key; returns its item and its audience.
     pub(super) fn remove(&mut self, key: &str) -> Option<(T, Option<Arc<Audience>>)> {
-        let place = self.find(key)?;
-        let Entry { number, item, audience } = self.entries.remove(place);
+        let index = self.find(key)?;
+        let Entry { number, item, audience } = self.entries.remove(index);
         self.numbers.remove(key, &|known| known == number);
         Some((Arc::unwrap_or_clone(item).item, audience))
     }
@@ -339,12 +340,12 @@ impl<T: Listed> List<T> {
             list.remove(item.key());
             list.next = list.next.max(number.saturating_add(1));
             let known =
-                list.place(number).map(|place| String::from(list.entries[place].item.key()));
+                list.index_of(number).map(|index| String::from(list.entries[index].item.key()));
             known.and_then(|key| list.remove(&key));
             list.numbers.insert(item.key(), number);
-            let place = list.entries.partition_point(|entry| entry.number < number);
+            let index = list.entries.partition_point(|entry| entry.number < number);
             let (item, audience) = (Stored::new(item), audience.map(Arc::new));
-            list.entries.insert(place, Entry { number, item, audience });
+            list.entries.insert(index, Entry { number, item, audience });
         }
         list
     }
@@ -358,9 +359,9 @@ mod tests {
     use super::*;
     use crate::protocol::{Icon, Prompt};
 
-    fn written(list: &List<Prompt>, place: usize, revision: Revision) -> String {
+    fn written(list: &List<Prompt>, index: usize, revision: Revision) -> String {
         let mut out = String::new();
-        list.write(place, revision, &mut out).unwrap();
+        list.write(index, revision, &mut out).unwrap();
         out
     }
 
@@ -398,7 +399,7 @@ mod tests {
         assert!(list.get("p3").is_none());
         list.add(Prompt::new("p3")).unwrap();
         let rest: Vec<_> =
-            (list.place_after(Some(2))..).map_while(|place| list.key(place)).collect();
+            (list.index_after(Some(2))..).map_while(|index| list.key(index)).collect();
         assert_eq!(rest, ["p4", "p5", "p3"]);
         assert!(matches!(list.issued(2), Some(None)));
         assert!(list.issued(7).is_none());
@@ -418,7 +419,7 @@ mod tests {
                 assert_eq!(written(&list, 0, revision), r#"{"name":"plain"}"#, "{revision}");
             }
         }
-        let texts = |place: usize| copy.entries[place].item.texts.0.lock(|texts| texts.len());
+        let texts = |index: usize| copy.entries[index].item.texts.0.lock(|texts| texts.len());
         // Neither title nor icons, a title, and both. A copy of the list has the same texts.
         assert_eq!((texts(0), texts(1)), (1, 3));
     }

@@ -132,19 +132,19 @@ impl Page<'_> {
         write_string(out, self.kind.member());
         out.push_str(":[");
         let size = self.catalog.page_size.map_or(usize::MAX, usize::from);
-        let mut rest = (list.place_after(self.after)..)
-            .map_while(|place| list.number(place).map(|number| (place, number)))
-            .filter(|(place, number)| {
-                (self.tasks || !list.is_always_task(*place))
+        let mut rest = (list.index_after(self.after)..)
+            .map_while(|index| list.number(index).map(|number| (index, number)))
+            .filter(|(index, number)| {
+                (self.tasks || !list.is_always_task(*index))
                     && self.catalog.is_visible(ItemId::new(self.kind, *number), self.caller)
             });
         let mut last = None;
-        for (index, (place, number)) in rest.by_ref().take(size).enumerate() {
-            if index > 0 {
+        for (written, (index, number)) in rest.by_ref().take(size).enumerate() {
+            if written > 0 {
                 out.push(',');
             }
-            list.write(place, self.revision, out)?;
-            last = list.key(place).map(|key| (number, key));
+            list.write(index, self.revision, out)?;
+            last = list.key(index).map(|key| (number, key));
         }
         out.push(']');
         if modern {

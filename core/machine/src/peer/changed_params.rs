@@ -26,7 +26,7 @@ impl Request<'_> {
         if let Some(fault) = method.and_then(|method| metadata.fault_of_arguments(method)) {
             return Err(fault);
         }
-        let places = method.map(|method| metadata.places(method)).unwrap_or_default();
+        let places = method.map(|method| metadata.spans(method)).unwrap_or_default();
         let is_same = |one: Option<RawJson<'_>>, other: Option<RawJson<'_>>| match (one, other) {
             (Some(one), Some(other)) => {
                 one.as_str() == other.as_str()

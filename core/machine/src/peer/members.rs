@@ -19,7 +19,7 @@ impl Names {
     const BEFORE: &str = "`";
     const AFTER: &str = "` is repeated";
 
-    /// Returns the place of `name` in the set.
+    /// Returns the index of `name` in the set.
     #[inline]
     fn find(&self, name: &str) -> Option<usize> {
         let (messages, mut start) = (self.messages.as_bytes(), self.before);
@@ -32,15 +32,15 @@ impl Names {
         })
     }
 
-    /// Returns the error message for the name at `place`.
+    /// Returns the error message for the name at `index`.
     #[cold]
-    fn message(&self, place: usize) -> &'static str {
+    fn message(&self, index: usize) -> &'static str {
         let around = self.before + Self::AFTER.len();
         let mut rest = self.messages;
-        for length in self.lengths.iter().take(place) {
+        for length in self.lengths.iter().take(index) {
             rest = rest.get(usize::from(*length) + around..).unwrap_or_default();
         }
-        let length = self.lengths.get(place).map_or(0, |length| usize::from(*length) + around);
+        let length = self.lengths.get(index).map_or(0, |length| usize::from(*length) + around);
         rest.get(..length).unwrap_or_default()
     }
 }
@@ -176,8 +176,8 @@ pub(crate) struct Seen(u64);
 impl Seen {
     /// Adds a member and returns whether it is new.
     #[inline]
-    const fn insert(&mut self, place: usize) -> bool {
-        let bit = 1 << place;
+    const fn insert(&mut self, index: usize) -> bool {
+        let bit = 1 << index;
         let new = self.0 & bit == 0;
         self.0 |= bit;
         new
@@ -232,10 +232,10 @@ impl Param {
         let Some(names) = self.nested() else { return Ok(()) };
         let mut seen = Seen::default();
         for member in value.members() {
-            if let Some(place) = names.find(&member.name())
-                && !seen.insert(place)
+            if let Some(index) = names.find(&member.name())
+                && !seen.insert(index)
             {
-                return Err(names.message(place));
+                return Err(names.message(index));
             }
         }
         Ok(())
@@ -296,10 +296,10 @@ mod tests {
     fn each_message_is_for_the_name_at_its_place() {
         let nested = Param::ALL.iter().filter_map(|param| param.nested());
         for names in nested.chain([&Param::NAMES, &MetaKey::NAMES]) {
-            for place in 0..names.lengths.len() {
-                let message = names.message(place);
+            for index in 0..names.lengths.len() {
+                let message = names.message(index);
                 let name = message.get(names.before..).and_then(|it| it.strip_suffix(Names::AFTER));
-                assert_eq!(name.and_then(|name| names.find(name)), Some(place), "{message}");
+                assert_eq!(name.and_then(|name| names.find(name)), Some(index), "{message}");
             }
             assert_eq!(names.find("other"), None);
         }

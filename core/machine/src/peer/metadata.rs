@@ -64,24 +64,24 @@ pub(crate) type Read<'f> = Result<Metadata<'f>, &'static str>;
 /// Positions of the members that identify the handler.
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
-    name: Place,
-    uri: Place,
-    task_id: Place,
-    reference: Place,
-    arguments: Place,
+    name: Span,
+    uri: Span,
+    task_id: Span,
+    reference: Span,
+    arguments: Span,
 }
 
 /// Positions of the subject and the arguments in the parameters of a request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Places {
-    subject: Place,
-    arguments: Place,
+pub(crate) struct Spans {
+    subject: Span,
+    arguments: Span,
 }
 
 /// Start and end offset in bytes; both are zero if absent.
-type Place = (u32, u32);
+type Span = (u32, u32);
 
-impl Places {
+impl Spans {
     /// Returns the value of the member that names the subject, if there is one.
     pub(crate) fn subject<'p>(&self, params: &'p RawJson<'_>) -> Option<RawJson<'p>> {
         at(params, self.subject)
@@ -93,13 +93,13 @@ impl Places {
     }
 }
 
-fn at<'p>(params: &'p RawJson<'_>, (start, end): Place) -> Option<RawJson<'p>> {
+fn at<'p>(params: &'p RawJson<'_>, (start, end): Span) -> Option<RawJson<'p>> {
     let text = params.as_str().get(start as usize..end as usize);
     text.filter(|text| !text.is_empty()).map(RawJson::trusted)
 }
 
 /// Converts a range in a text of less than 4 GiB.
-const fn place(range: &Range<usize>) -> Place {
+const fn span(range: &Range<usize>) -> Span {
     (range.start as u32, range.end as u32)
 }
 
@@ -165,19 +165,19 @@ impl<'a> Metadata<'a> {
             Param::Meta => self.read_meta(&member.value, prefix)?,
             Param::Name => {
                 self.name = text(&member.value);
-                self.found.name = place(&member.range);
+                self.found.name = span(&member.range);
             }
             Param::Uri => {
                 self.uri = text(&member.value);
-                self.found.uri = place(&member.range);
+                self.found.uri = span(&member.range);
             }
             Param::Arguments => {
-                self.found.arguments = place(&member.range);
+                self.found.arguments = span(&member.range);
                 self.arguments = Some(member.value);
             }
-            Param::TaskId => self.found.task_id = place(&member.range),
+            Param::TaskId => self.found.task_id = span(&member.range),
             Param::Ref => {
-                self.found.reference = place(&member.range);
+                self.found.reference = span(&member.range);
                 param.check_nested(&member.value)?;
             }
             Param::Task => {
@@ -213,14 +213,14 @@ impl<'a> Metadata<'a> {
     }
 
     /// Returns the positions of the subject and the arguments in a request for `method`.
-    pub(crate) const fn places(&self, method: Method) -> Places {
+    pub(crate) const fn spans(&self, method: Method) -> Spans {
         let subject = match method.subject() {
             Some(SubjectKind::Tool | SubjectKind::Prompt) => self.found.name,
             Some(SubjectKind::Task) => self.found.task_id,
             Some(SubjectKind::Reference) => self.found.reference,
             Some(SubjectKind::Resource) | None => self.found.uri,
         };
-        Places { subject, arguments: self.found.arguments }
+        Spans { subject, arguments: self.found.arguments }
     }
 
     /// Returns the defect in the arguments of a tool or prompt, if any.
@@ -481,14 +481,14 @@ mod tests {
                 Some(SubjectKind::Task) => r#""t""#,
                 Some(SubjectKind::Reference) => r#"{"name":"r"}"#,
             };
-            let places = found.places(method);
-            assert_eq!(places.subject(&params), Some(RawJson::trusted(value)), "{method}");
-            let arguments = places.arguments(&params);
+            let spans = found.spans(method);
+            assert_eq!(spans.subject(&params), Some(RawJson::trusted(value)), "{method}");
+            let arguments = spans.arguments(&params);
             assert_eq!(arguments, Some(RawJson::trusted(r#"{"name":1}"#)), "{method}");
         }
         // Absent members have no position, regardless of other members.
-        let places = Metadata::read(&RawJson::trusted("{}")).unwrap().places(Method::ToolsCall);
-        assert_eq!((places.subject(&params), places.arguments(&params)), (None, None));
+        let spans = Metadata::read(&RawJson::trusted("{}")).unwrap().spans(Method::ToolsCall);
+        assert_eq!((spans.subject(&params), spans.arguments(&params)), (None, None));
     }
 
     #[test]

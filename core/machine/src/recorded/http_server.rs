@@ -92,15 +92,15 @@ impl Recorded<Server> {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        let request = self.machine.reader().read(head, body);
-        self.handle_read_request(head, request, caller, &|_| Ok(()), now)
+        let mut request = self.machine.reader().read(head, body);
+        self.handle_read_request(head, &mut request, caller, &|_| Ok(()), now)
     }
 
     /// See [`Server::handle_read_request`].
     pub fn handle_read_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        request: ReadRequest<'f>,
+        request: &mut ReadRequest<'f>,
         caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,

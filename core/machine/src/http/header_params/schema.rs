@@ -19,7 +19,7 @@ pub(super) const ANNOTATION: &str = "x-mcp-header";
 pub(super) fn read(schema: &str) -> Result<HeaderParams, InvalidHeaderParam> {
     let mut walk = Walk::default();
     let mut deserializer = serde_json::Deserializer::from_str(schema);
-    let root = Step { walk: &mut walk, place: Place::Root }.deserialize(&mut deserializer);
+    let root = Step { walk: &mut walk, position: Position::Root }.deserialize(&mut deserializer);
     match (walk.fault, root) {
         (Some(fault), _) => Err(fault),
         (None, Err(_)) => Err(InvalidHeaderParam::Unreadable),
@@ -42,7 +42,7 @@ enum Segment<'de> {
 
 /// The kind of value at a position in the schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// The schema itself.
     Root,
     /// A schema that is reached only through `properties`.
@@ -57,8 +57,8 @@ enum Place {
     Data,
 }
 
-impl Place {
-    /// Returns the place of a keyword's value in a schema at this place.
+impl Position {
+    /// Returns the position of a keyword's value in a schema at this position.
     fn behind(self, keyword: &str) -> Self {
         match keyword {
             // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-015]
@@ -113,14 +113,14 @@ struct Found {
 
 struct Step<'w, 'de> {
     walk: &'w mut Walk<'de>,
-    place: Place,
+    position: Position,
 }
 
 impl<'de> DeserializeSeed<'de> for Step<'_, 'de> {
     type Value = Found;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Found, D::Error> {
-        if self.place == Place::Data {
+        if self.position == Position::Data {
             return deserializer.deserialize_ignored_any(IgnoredAny).map(|_| Found::default());
         }
         deserializer.deserialize_any(self)
@@ -161,7 +161,7 @@ impl<'de> Visitor<'de> for Step<'_, 'de> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Found, A::Error> {
         for index in 0.. {
             self.walk.path.push(Segment::Index(index));
-            let seed = Step { walk: self.walk, place: Place::Elsewhere };
+            let seed = Step { walk: self.walk, position: Position::Elsewhere };
             let more = items.next_element_seed(seed)?.is_some();
             self.walk.path.pop();
             if !more {
@@ -172,14 +172,14 @@ impl<'de> Visitor<'de> for Step<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Found, A::Error> {
-        let Self { walk, place } = self;
+        let Self { walk, position } = self;
         let mut found = Found::default();
         let mut types = Types::Any;
         let mut annotation: Option<&RawValue> = None;
         while let Some(Key(key)) = members.next_key()? {
-            let schema = match place {
-                Place::Properties => Some(Place::Property),
-                Place::NamesElsewhere => Some(Place::Elsewhere),
+            let schema = match position {
+                Position::Properties => Some(Position::Property),
+                Position::NamesElsewhere => Some(Position::Elsewhere),
                 _ => None,
             };
             if schema.is_none() && key == ANNOTATION {
@@ -193,11 +193,11 @@ impl<'de> Visitor<'de> for Step<'_, 'de> {
                 types = if types == Types::Any { named } else { Types::Other };
                 continue;
             }
-            let behind = schema.unwrap_or_else(|| place.behind(&key));
+            let behind = schema.unwrap_or_else(|| position.behind(&key));
             walk.path.push(Segment::Key(key));
-            let below = members.next_value_seed(Step { walk, place: behind })?;
+            let below = members.next_value_seed(Step { walk, position: behind })?;
             let segment = walk.path.pop();
-            if place != Place::Properties {
+            if position != Position::Properties {
                 found.branches.extend(below.branches);
             } else if let Some(Segment::Key(property)) = segment
                 && (below.mirror.is_some() || !below.branches.is_empty())
@@ -207,7 +207,7 @@ impl<'de> Visitor<'de> for Step<'_, 'de> {
             }
         }
         if let Some(annotation) = annotation {
-            found.mirror = Some(walk.take(annotation, types, place)?);
+            found.mirror = Some(walk.take(annotation, types, position)?);
         }
         Ok(found)
     }
@@ -219,10 +219,10 @@ impl Walk<'_> {
         &mut self,
         annotation: &RawValue,
         types: Types,
-        place: Place,
+        position: Position,
     ) -> Result<usize, E> {
         // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-015]
-        if place != Place::Property {
+        if position != Position::Property {
             return Err(self.fail(|at| InvalidHeaderParam::Unreachable { at }));
         }
         let annotation = RawJson::trusted(annotation.get());

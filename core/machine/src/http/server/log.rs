@@ -165,23 +165,23 @@ impl Log {
     }
 
     /// Returns the number of the first event at or after a position between two events.
-    pub(super) fn sequence_at(&self, place: u64) -> u64 {
-        let before = self.count_before(place);
+    pub(super) fn sequence_at(&self, offset: u64) -> u64 {
+        let before = self.count_before(offset);
         before.checked_sub(1).map_or(self.dropped, |last| self.events[last].next)
     }
 
     /// Returns how many events end before a position.
-    fn count_before(&self, place: u64) -> usize {
+    fn count_before(&self, offset: u64) -> usize {
         match self.events.back() {
             // Most readers have taken everything or nothing.
-            Some(last) if last.end <= place => self.events.len(),
-            Some(_) if place > self.start => self.events.partition_point(|it| it.end <= place),
+            Some(last) if last.end <= offset => self.events.len(),
+            Some(_) if offset > self.start => self.events.partition_point(|it| it.end <= offset),
             _ => 0,
         }
     }
 
     /// Returns the position before the event with the number `sequence`.
-    pub(super) fn place_of(&self, sequence: u64) -> u64 {
+    pub(super) fn offset_of(&self, sequence: u64) -> u64 {
         let before = self.events.partition_point(|event| event.next <= sequence);
         before.checked_sub(1).map_or(self.start, |last| self.events[last].end)
     }
@@ -191,17 +191,17 @@ impl Log {
         self.bytes.len() - self.stale
     }
 
-    /// Returns the bytes after `place`, at most `most`.
-    pub(super) fn read(&self, place: u64, most: usize) -> &[u8] {
-        let from = usize::try_from(place.saturating_sub(self.start)).unwrap_or(usize::MAX);
+    /// Returns the bytes after `offset`, at most `most`.
+    pub(super) fn read(&self, offset: u64, most: usize) -> &[u8] {
+        let from = usize::try_from(offset.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let rest = self.bytes.get(self.stale.saturating_add(from)..).unwrap_or_default();
         &rest[..rest.len().min(most)]
     }
 
-    /// Returns the start of the event that contains `place`, or `place` if it is between two
+    /// Returns the start of the event that contains `offset`, or `offset` if it is between two
     /// events.
-    pub(super) fn event_start(&self, place: u64) -> u64 {
-        let before = self.count_before(place);
+    pub(super) fn event_start(&self, offset: u64) -> u64 {
+        let before = self.count_before(offset);
         before.checked_sub(1).map_or(self.start, |last| self.events[last].end)
     }
 
@@ -220,11 +220,11 @@ impl Log {
         self.events.get(at).map_or(Resume::Unknown, |event| Resume::At(event.end))
     }
 
-    /// Drops the oldest events that a reader at `place` has taken, until at most `events` and
+    /// Drops the oldest events that a reader at `offset` has taken, until at most `events` and
     /// `bytes` of them are kept. If `events` is not zero, the last one stays regardless of its
     /// length, because it may not have arrived.
-    pub(super) fn trim(&mut self, place: u64, events: usize, bytes: usize) {
-        let taken = self.count_before(place);
+    pub(super) fn trim(&mut self, offset: u64, events: usize, bytes: usize) {
+        let taken = self.count_before(offset);
         let taken_end = taken.checked_sub(1).map_or(self.start, |last| self.events[last].end);
         let spared = usize::from(events > 0);
         let mut count = 0;
@@ -246,15 +246,15 @@ impl Log {
         }
     }
 
-    /// Drops the events that begin at or after `place`, and returns the ids of the requests among
+    /// Drops the events that begin at or after `offset`, and returns the ids of the requests among
     /// them. Their numbers are not reused.
-    pub(super) fn withdraw_from(&mut self, place: u64) -> Vec<i64> {
-        let before = self.count_before(place);
+    pub(super) fn withdraw_from(&mut self, offset: u64) -> Vec<i64> {
+        let before = self.count_before(offset);
         let end_of = |count: usize, log: &Self| {
             count.checked_sub(1).map_or(log.start, |last| log.events[last].end)
         };
-        // An event that contains `place` is kept.
-        let within = end_of(before, self) < place && before < self.events.len();
+        // An event that contains `offset` is kept.
+        let within = end_of(before, self) < offset && before < self.events.len();
         let kept = before + usize::from(within);
         let end = end_of(kept, self);
         let length = usize::try_from(end - self.start).unwrap_or(usize::MAX);
@@ -312,8 +312,8 @@ mod tests {
         log
     }
 
-    fn text(log: &Log, place: u64) -> String {
-        String::from_utf8(log.read(place, usize::MAX).to_vec()).unwrap()
+    fn text(log: &Log, offset: u64) -> String {
+        String::from_utf8(log.read(offset, usize::MAX).to_vec()).unwrap()
     }
 
     #[test]
@@ -329,10 +329,10 @@ mod tests {
     fn a_resuming_reader_gets_only_the_events_after_its_last_one() {
         // Rule: [RESUME-006].
         let log = log(&["a", "b", "c"]);
-        let Resume::At(place) = log.after(1) else { panic!() };
-        assert_eq!(text(&log, place), "id: 3-2\ndata: c\n\n");
-        let Resume::At(place) = log.after(2) else { panic!() };
-        assert_eq!(text(&log, place), "");
+        let Resume::At(offset) = log.after(1) else { panic!() };
+        assert_eq!(text(&log, offset), "id: 3-2\ndata: c\n\n");
+        let Resume::At(offset) = log.after(2) else { panic!() };
+        assert_eq!(text(&log, offset), "");
         assert_eq!(log.after(3), Resume::Unknown);
     }
 
@@ -341,17 +341,17 @@ mod tests {
         let mut log = log(&["a", "b", "c", "d"]);
         log.trim(log.end(), 2, usize::MAX);
         assert_eq!(log.after(0), Resume::Dropped);
-        let Resume::At(place) = log.after(1) else { panic!() };
-        assert_eq!(text(&log, place), "id: 3-2\ndata: c\n\nid: 3-3\ndata: d\n\n");
+        let Resume::At(offset) = log.after(1) else { panic!() };
+        assert_eq!(text(&log, offset), "id: 3-2\ndata: c\n\nid: 3-3\ndata: d\n\n");
         assert_eq!(log.after(9), Resume::Unknown);
     }
 
     #[test]
     fn undelivered_events_are_not_trimmed() {
         let mut log = log(&["a", "b", "c"]);
-        let Resume::At(place) = log.after(0) else { panic!() };
-        log.trim(place, 0, 0);
-        assert_eq!(text(&log, place), "id: 3-1\ndata: b\n\nid: 3-2\ndata: c\n\n");
+        let Resume::At(offset) = log.after(0) else { panic!() };
+        log.trim(offset, 0, 0);
+        assert_eq!(text(&log, offset), "id: 3-1\ndata: b\n\nid: 3-2\ndata: c\n\n");
         log.trim(log.end(), 8, 17);
         assert_eq!(log.len(), 17);
         log.trim(log.end(), 8, 1);
@@ -373,15 +373,15 @@ mod tests {
         let mut log = log(&["a"]);
         log.push_retry(Duration::from_millis(500));
         log.push(None, Some(3), b"b");
-        let Resume::At(place) = log.after(0) else { panic!() };
-        assert_eq!(text(&log, place), "retry: 500\n\nid: 3-1\ndata: b\n\n");
+        let Resume::At(offset) = log.after(0) else { panic!() };
+        assert_eq!(text(&log, offset), "retry: 500\n\nid: 3-1\ndata: b\n\n");
     }
 
     #[test]
     fn the_start_of_an_event_is_found_from_a_position_inside_it() {
         let mut log = log(&["a", "b"]);
-        for (place, start) in [(0, 0), (16, 0), (17, 17), (33, 17), (34, 34)] {
-            assert_eq!(log.event_start(place), start, "{place}");
+        for (offset, start) in [(0, 0), (16, 0), (17, 17), (33, 17), (34, 34)] {
+            assert_eq!(log.event_start(offset), start, "{offset}");
         }
         log.keep(1, 0, 1);
         assert_eq!(log.event_start(20), 17);
@@ -389,10 +389,10 @@ mod tests {
 
     #[test]
     fn complete_events_are_withdrawn_from_a_position() {
-        for (place, left) in [(0, 0), (1, 17), (17, 17), (18, 34), (34, 34), (51, 51), (60, 51)] {
+        for (offset, left) in [(0, 0), (1, 17), (17, 17), (18, 34), (34, 34), (51, 51), (60, 51)] {
             let mut log = log(&["a", "b", "c"]);
-            log.withdraw_from(place);
-            assert_eq!((log.end(), log.next_sequence()), (left, 3), "{place}");
+            log.withdraw_from(offset);
+            assert_eq!((log.end(), log.next_sequence()), (left, 3), "{offset}");
         }
         let mut log = log(&["a", "b", "c"]);
         log.trim(17, 0, 0);

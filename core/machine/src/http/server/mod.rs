@@ -1,6 +1,7 @@
 //! The server side of HTTP.
 
 mod answers;
+mod assignment;
 mod callers;
 mod catalog_change;
 mod consistency;
@@ -10,7 +11,6 @@ mod expiry;
 mod log;
 mod operations;
 mod options;
-mod placing;
 mod posts;
 mod reader;
 mod replay;
@@ -339,7 +339,7 @@ impl Server {
 
     /// Processes the output of a connection's machine: messages, events and its next deadline.
     fn pump(&mut self, key: Key, now: Instant) {
-        self.place(key, now);
+        self.assign_messages(key, now);
         let closed = self.collect_events(key);
         let Some(connection) = self.connections.get(key) else { return };
         if connection.session.is_none() {

@@ -144,6 +144,8 @@ impl<'f> ParsedBody<'f> {
 
     /// Parses a body when the metadata of the last modern client is known: see
     /// [`Metadata::read_after`].
+    // Inlined: the metadata is large, and would be copied.
+    #[inline(always)]
     pub(super) fn parse_after(
         body: &'f [u8],
         limits: ParseLimits,
@@ -372,7 +374,7 @@ impl RequestReader {
     ///
     /// The request is refused: send this response, and do not read the body.
     pub fn locate(&self, head: &RequestHead<'_>) -> Result<(), Response> {
-        self.place_of(head).map(drop)
+        self.route_of(head).map(drop)
     }
 
     /// Checks only the host and the origin of a request, for paths that the adapter answers itself,
@@ -401,7 +403,7 @@ impl RequestReader {
     }
 
     /// Returns the purpose of a request, if there is room for it.
-    fn place_of(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
+    fn route_of(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
         self.check_host(head)?;
         if let Some(field) = head.contradictory {
             let message =
@@ -417,7 +419,7 @@ impl RequestReader {
 
     /// Returns the purpose of a request, if its head is valid.
     pub(super) fn route(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
-        let route = self.place_of(head)?;
+        let route = self.route_of(head)?;
         let new_stream = matches!(route, Route::Get | Route::EventStream);
         if self.0.closing.load(Ordering::Relaxed) && new_stream && head.last_event_id.is_none() {
             return Err(closing(None));
@@ -611,7 +613,7 @@ impl RequestReader {
         if matches!(method, Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
             && let Some(name) = head.mcp_name
         {
-            let task = metadata.places(method).subject(params);
+            let task = metadata.spans(method).subject(params);
             let task = task.and_then(|task| task.to_text());
             let name = field_value::decode(name).map_err(|fault| unreadable("Mcp-Name", &fault))?;
             return if task.is_none_or(|task| task == name) {

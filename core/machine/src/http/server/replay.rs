@@ -83,11 +83,11 @@ impl Replay {
         let mut bytes = 0_usize;
         let wanted = events.iter().zip(from.sequence..end);
         for (event, sequence) in wanted.take(limits.store_page_events_max.max(1)) {
-            let place = &event.place;
-            let own = place.session == from.session
-                && place.stream == from.stream
-                && place.principal == from.principal;
-            if !own || place.sequence != sequence {
+            let position = &event.position;
+            let own = position.session == from.session
+                && position.stream == from.stream
+                && position.principal == from.principal;
+            if !own || position.sequence != sequence {
                 return None;
             }
             bytes = bytes.saturating_add(event.message.len());
@@ -138,7 +138,7 @@ impl Server {
         now: Instant,
     ) {
         let (key, number) = (read.connection, read.stream);
-        let Some(from) = self.place_after(key, number).filter(|_| self.is_awaited(read)) else {
+        let Some(from) = self.position_after(key, number).filter(|_| self.is_awaited(read)) else {
             return;
         };
         if self.stream(key, number).is_some_and(Stream::is_foreign) {
@@ -197,7 +197,7 @@ impl Server {
     }
 
     /// Returns the position after the events that a replay has read.
-    pub(super) fn place_after(&self, key: Key, number: u32) -> Option<EventPosition> {
+    pub(super) fn position_after(&self, key: Key, number: u32) -> Option<EventPosition> {
         let connection = self.connections.get(key)?;
         Some(EventPosition {
             session: connection.session.as_ref()?.id,
@@ -253,13 +253,13 @@ impl Server {
     /// Requests the next page of a replay from the store.
     pub(super) fn read_on(&mut self, key: Key, number: u32, now: Instant) {
         let due = now + self.options.timeouts.store_read.max(LEAST);
-        let Some(mut from) = self.place_after(key, number) else { return };
+        let Some(mut from) = self.position_after(key, number) else { return };
         let mut events_max = self.options.limits.store_page_events_max;
         if self.expects_ids(key, number) {
             (from.sequence, events_max) = (0, 1);
         }
-        let place = (self.account_of(key), key);
-        let Some(read) = self.store.read(place, from, events_max, &self.options.limits) else {
+        let reader = (self.account_of(key), key);
+        let Some(read) = self.store.read(reader, from, events_max, &self.options.limits) else {
             return self.fail_replay(key, number, busy(None, UNREACHABLE), now);
         };
         let Some(stream) = self.stream_mut(key, number) else { return };

@@ -4,7 +4,7 @@ use mcp_sansio_collections::Key;
 
 use crate::http::SessionId;
 use crate::http::{ExchangeId, HttpRejection, RequestHead, Response};
-use crate::jsonrpc::{Frame, Message, RequestId};
+use crate::jsonrpc::{Frame, Message, NotificationMessage, RequestId};
 use crate::peer::Event;
 use crate::peer::RequestHandle;
 use crate::{Caller, Instant};
@@ -13,8 +13,14 @@ use super::callers::CallerHandle;
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
-use super::reader::{Body, ParsedBody, Post, ReadRequest, Route, closing};
+use super::reader::{Body, ParsedBody, Post, Posted, ReadRequest, Route, closing};
 use super::{Exhausted, Server, SharedResource};
+
+/// What is left of a frame that was handled.
+const TAKEN: Frame<'static> = Frame::Single(Message::Notification(NotificationMessage {
+    method: alloc::borrow::Cow::Borrowed(""),
+    params: None,
+}));
 
 impl Server {
     /// Handles a complete request, and returns an event if the application has to know of it.
@@ -29,24 +35,24 @@ impl Server {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        let request = self.reader.read(head, body);
-        self.handle_read_request(head, request, caller, &|_| Ok(()), now)
+        let mut request = self.reader.read(head, body);
+        self.handle_read_request(head, &mut request, caller, &|_| Ok(()), now)
     }
 
-    /// Handles a request that its [reader](Self::reader) has read, if `permit` allows it. `permit` is
-    /// called before the request has any effect, with the parsed body, or with `None` if there is no
+    /// Handles a request that its [reader](Self::reader) has read, if `permit` allows it. The request is
+    /// borrowed, because it is large; it is used up. `permit` is called before the request has any effect, with the parsed body, or with `None` if there is no
     /// body or it contains no message. Its refusal is sent as the complete response.
     pub fn handle_read_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        request: ReadRequest<'f>,
+        request: &mut ReadRequest<'f>,
         caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         self.observe_head(head);
         let text = request.text;
-        let handled = match self.check_room(head, &request) {
+        let handled = match self.check_room(head, request) {
             Err(refused) => Err(refused),
             Ok(()) if self.shared.is_some() => {
                 self.handle_shared(head, request, caller, permit, now)
@@ -65,7 +71,7 @@ impl Server {
         head: &RequestHead<'_>,
         request: &ReadRequest<'_>,
     ) -> Result<(), Response> {
-        let Ok(route) = request.route else { return Ok(()) };
+        let Ok(route) = &request.route else { return Ok(()) };
         if self.exchanges.len() >= self.options.limits.exchanges_max {
             return Err(SharedResource::Exchanges.refusal(Exhausted::Total).to_response(None));
         }
@@ -90,21 +96,23 @@ impl Server {
     pub(super) fn handle_routed<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        request: ReadRequest<'f>,
+        request: &mut ReadRequest<'f>,
         caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let ReadRequest { text, route, body: parsed, declared, posted } = request;
-        let route = route?;
-        if let Some(mut parsed) = parsed {
+        let route = core::mem::replace(route, Ok(Route::Post))?;
+        if let Some(parsed) = parsed {
             let permitted = permit(parsed.as_ref().ok());
             let body = match parsed {
-                Ok(ParsedBody { frame, ref mut read }) => {
-                    Body { frame: Ok(frame), read: read.as_mut() }
+                Ok(ParsedBody { frame, read }) => {
+                    Body { frame: Ok(core::mem::replace(frame, TAKEN)), read: read.as_mut() }
                 }
-                Err(malformed) => Body { frame: Err(malformed), read: None },
+                Err(malformed) => Body { frame: Err(malformed.clone()), read: None },
             };
+            let posted = core::mem::replace(posted, Posted::InSession);
+            let declared = declared.take();
             let request = named_request(&body.frame);
             permitted.map_err(|refusal| refusal.to_response(request))?;
             // Messages without a response usually release resources.

@@ -134,7 +134,7 @@ impl Stream {
 
     #[cold]
     fn stored_unread(&self) -> u64 {
-        self.log.place_of(self.stored).saturating_sub(self.taken)
+        self.log.offset_of(self.stored).saturating_sub(self.taken)
     }
 
     /// Returns the next bytes for the reader, at most `most`.

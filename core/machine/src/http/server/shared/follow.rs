@@ -163,7 +163,7 @@ impl Server {
         };
         follow.found = true;
         if follow.ids.is_none() {
-            let first = events.into_iter().next().filter(|event| event.place.sequence == 0);
+            let first = events.into_iter().next().filter(|event| event.position.sequence == 0);
             let ids = first.and_then(|event| String::from_utf8(event.message).ok());
             follow.ids = Some(ids.filter(|ids| !ids.is_empty()));
             return self.read_on(key, number, now);
@@ -291,11 +291,11 @@ impl Server {
         if is_standalone(number) {
             return self.take_over_standalone(key, number, now);
         }
-        let Some(place) = self.place_after(key, number) else { return };
+        let Some(position) = self.position_after(key, number) else { return };
         let Some(follow) = self.follow_of(key, number) else { return };
         follow.concluded = Some(now);
         let message = follow.ids.clone().flatten().map(|ids| failures(&ids)).unwrap_or_default();
-        let event = StoredEvent::new(place, message.into_bytes()).last();
+        let event = StoredEvent::new(position, message.into_bytes()).last();
         self.store.push(self.account_of(key), StoreAction::Append { event });
         self.read_on(key, number, now);
     }
@@ -363,13 +363,13 @@ impl Server {
             return;
         };
         let Some(stream) = streams.get(number).filter(|stream| stream.recorded > 0) else { return };
-        let place = EventPosition {
+        let position = EventPosition {
             session: session.id,
             stream: stream.number,
             sequence: stream.log.next_sequence(),
             principal: machine.caller().principal().cloned(),
         };
-        let event = StoredEvent::new(place, Vec::new()).last();
+        let event = StoredEvent::new(position, Vec::new()).last();
         let account = session.account;
         self.store.push(account, StoreAction::Append { event });
         self.notify_followers(key, number);
@@ -377,16 +377,16 @@ impl Server {
 
     /// Handles an event that a shared store has stored, or failed to store: its reader gets it now if
     /// the server is [durable](super::SharedOptions::durable).
-    pub fn handle_appended(&mut self, place: &EventPosition) {
+    pub fn handle_appended(&mut self, position: &EventPosition) {
         if !self.store.is_durable() {
             return;
         }
-        let Some(key) = self.key_of_session(&place.session) else { return };
-        let Some(stream) = self.stream_mut(key, place.stream) else { return };
+        let Some(key) = self.key_of_session(&position.session) else { return };
+        let Some(stream) = self.stream_mut(key, position.stream) else { return };
         if stream.is_foreign() || stream.stored == u64::MAX {
             return;
         }
-        stream.stored = stream.stored.max(place.sequence.saturating_add(1));
+        stream.stored = stream.stored.max(position.sequence.saturating_add(1));
         if let Some(reader) = stream.reader {
             self.make_ready(reader);
         }
@@ -394,9 +394,9 @@ impl Server {
 
     /// Handles an event that a shared store has refused, because another node has ended the stream:
     /// it stops here too. Its requests are cancelled, and its reader is disconnected.
-    pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {
-        let Some(key) = self.key_of_session(&place.session) else { return };
-        let number = place.stream;
+    pub fn handle_append_refused(&mut self, position: &EventPosition, now: Instant) {
+        let Some(key) = self.key_of_session(&position.session) else { return };
+        let number = position.stream;
         let Some(stream) = self.stream_mut(key, number).filter(|stream| !stream.is_foreign())
         else {
             return;

@@ -84,7 +84,7 @@ impl Server {
     pub(in super::super) fn handle_shared<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        request: ReadRequest<'f>,
+        request: &mut ReadRequest<'f>,
         caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
@@ -225,8 +225,8 @@ impl Server {
                 (shared.exchange, shared.has_waited) = (Some(parked.exchange), true);
             }
             let Parked { route, identity, body, exchange, .. } = &parked;
-            let request = self.reader.read_routed(Ok(*route), &head, body);
-            let handled = self.handle_routed(&head, request, identity, &|_| Ok(()), now);
+            let mut request = self.reader.read_routed(Ok(*route), &head, body);
+            let handled = self.handle_routed(&head, &mut request, identity, &|_| Ok(()), now);
             let event = match handled {
                 Ok((_, event)) => event.map(crate::peer::Event::into_owned),
                 Err(response) => {

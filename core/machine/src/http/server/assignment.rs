@@ -29,7 +29,7 @@ impl Server {
     /// Moves the messages of a connection's machine to their streams.
     // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]: each message is on one
     // stream.
-    pub(super) fn place(&mut self, key: Key, now: Instant) {
+    pub(super) fn assign_messages(&mut self, key: Key, now: Instant) {
         // Few: a request asks its client a bounded number of questions at once.
         let mut withdrawn: Vec<i64> = Vec::new();
         loop {
@@ -45,10 +45,10 @@ impl Server {
                     connection.machine.skip_message();
                 }
                 Part::Request(_) | Part::Notification(_) | Part::Answers => {
-                    self.place_message(key, number, false, now);
+                    self.assign_message(key, number, false, now);
                 }
                 Part::Answer(verdict) => {
-                    self.place_answer(key, number, (verdict, message.tag), now)
+                    self.assign_answer(key, number, (verdict, message.tag), now)
                 }
                 Part::Withdrawn => {
                     connection.machine.skip_message();
@@ -69,7 +69,7 @@ impl Server {
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HSRV-016]
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-014] [HSRV-015] [HSRV-018]
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]
-    fn place_message(&mut self, key: Key, number: u32, last: bool, now: Instant) {
+    fn assign_message(&mut self, key: Key, number: u32, last: bool, now: Instant) {
         if self.shared.is_some() && self.is_unheard(key, number) {
             // Another node has the reader, and the same messages.
             if let Some(connection) = self.connections.get_mut(key) {
@@ -122,7 +122,7 @@ impl Server {
     }
 
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-012] [SSE-001] [SSE-004]
-    fn place_answer(
+    fn assign_answer(
         &mut self,
         key: Key,
         number: u32,
@@ -132,7 +132,7 @@ impl Server {
         let always_stream = self.options.answers == ResponseMode::Stream;
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.is_event_stream() {
-            return self.place_message(key, number, false, now);
+            return self.assign_message(key, number, false, now);
         }
         if let Some(session) = &mut connection.session {
             session.last_used = now;
@@ -168,7 +168,7 @@ impl Server {
                 self.drop_stream(key, number);
             }
             _ => {
-                self.place_message(key, number, true, now);
+                self.assign_message(key, number, true, now);
                 self.note_answer(key, number, tag);
                 self.finish_stream(key, number, now);
             }
