@@ -162,8 +162,8 @@ impl Inner {
     pub(crate) async fn append(&self, event: &StoredEvent) -> Result<bool, Failure> {
         let RedisOptions { retention, stream_events_max, .. } = &*self.options;
         let appended = self.link.run(Step::Append, |command| {
-            let EventPosition { session, stream, sequence, principal } = &event.place;
-            command.arg(3).arg(self.keys.events(&event.place)).arg(self.keys.streams(session));
+            let EventPosition { session, stream, sequence, principal } = &event.position;
+            command.arg(3).arg(self.keys.events(&event.position)).arg(self.keys.streams(session));
             command.arg(self.keys.ended(session)).arg(id_of(*sequence)).arg(&event.message);
             command.arg(milliseconds(*retention)).arg(*stream_events_max);
             command.arg(if event.last { "1" } else { "0" });

@@ -589,15 +589,15 @@ impl<K: Threading> HttpServer<K> {
 
     /// Handles an event that a shared store has stored, or failed to store: see
     /// [`http::Server::handle_appended`].
-    pub fn handle_appended(&mut self, place: &EventPosition) {
-        self.endpoint.machine.handle_appended(place);
+    pub fn handle_appended(&mut self, position: &EventPosition) {
+        self.endpoint.machine.handle_appended(position);
     }
 
     /// Handles an event that a shared store has refused: see
     /// [`http::Server::handle_append_refused`].
-    pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {
+    pub fn handle_append_refused(&mut self, position: &EventPosition, now: Instant) {
         self.latest = now;
-        self.endpoint.machine.handle_append_refused(place, now);
+        self.endpoint.machine.handle_append_refused(position, now);
     }
 
     /// Handles a message of another node: see [`http::Server::handle_node_message`].

@@ -33,7 +33,7 @@ impl ExternalEventStore for MemoryStore {
             same && place.principal == from.principal && place.sequence >= from.sequence
         };
         let store = self.0.lock().unwrap();
-        let found = store.iter().filter(|event| wanted(&event.place)).take(events_max);
+        let found = store.iter().filter(|event| wanted(&event.position)).take(events_max);
         Ok(found.cloned().collect())
     }
 
@@ -41,7 +41,7 @@ impl ExternalEventStore for MemoryStore {
         let kept = |place: &EventPosition| {
             place.session != session || stream.is_some_and(|stream| stream != place.stream)
         };
-        self.0.lock().unwrap().retain(|event| kept(&event.place));
+        self.0.lock().unwrap().retain(|event| kept(&event.position));
     }
 }
 

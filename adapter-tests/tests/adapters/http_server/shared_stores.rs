@@ -131,13 +131,13 @@ impl Node {
             }
             StoreAction::Read { from, events_max, .. } => {
                 let same = |event: &&StoredEvent| {
-                    (event.place.session, event.place.stream) == (from.session, from.stream)
+                    (event.position.session, event.position.stream) == (from.session, from.stream)
                 };
                 if !state.events.iter().any(|event| same(&event)) {
                     return StoreOutcome::Events(Err(NotStored));
                 }
                 let found = state.events.iter().filter(same);
-                let found = found.filter(|event| event.place.sequence >= from.sequence);
+                let found = found.filter(|event| event.position.sequence >= from.sequence);
                 StoreOutcome::Events(Ok(found.take(events_max).cloned().collect()))
             }
             StoreAction::Send { from, to, message, .. } => {

@@ -47,7 +47,7 @@ enum Origin {
 impl Origin {
     fn of(action: &StoreAction) -> Self {
         match action {
-            StoreAction::Append { event } => Self::Append(event.place.clone()),
+            StoreAction::Append { event } => Self::Append(event.position.clone()),
             StoreAction::Read { read, .. } => Self::Read(*read),
             StoreAction::Heartbeat { action, .. }
             | StoreAction::Depose { action, .. }
@@ -69,10 +69,10 @@ impl Origin {
     fn complete(self, outcome: StoreOutcome, shared: &SharedServer, state: &mut ServerState) {
         let (server, now) = (&mut state.server, shared.now());
         match (self, outcome) {
-            (Self::Append(place), StoreOutcome::Refused) => {
-                server.handle_append_refused(&place, now);
+            (Self::Append(position), StoreOutcome::Refused) => {
+                server.handle_append_refused(&position, now);
             }
-            (Self::Append(place), _) => server.handle_appended(&place),
+            (Self::Append(position), _) => server.handle_appended(&position),
             (Self::Read(read), StoreOutcome::Events(events)) => {
                 server.handle_stored(read, events, now);
             }

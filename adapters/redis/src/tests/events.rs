@@ -68,8 +68,11 @@ async fn streams_are_separate_and_can_be_forgotten() {
         assert_eq!(store.read(of("mallory"), 10, usize::MAX).await.unwrap(), Err(NotStored));
         assert_eq!(store.read(position(0), 10, usize::MAX).await.unwrap(), Err(NotStored));
         assert_eq!(store.read(of("alice"), 10, usize::MAX).await.unwrap(), Ok(vec![alices]));
-        let place = of("alice");
-        store.forget(&place.session, place.stream, place.principal.as_ref()).await.unwrap();
+        let position = of("alice");
+        store
+            .forget(&position.session, position.stream, position.principal.as_ref())
+            .await
+            .unwrap();
         assert_eq!(store.read(of("alice"), 10, usize::MAX).await.unwrap(), Err(NotStored));
     })
     .await;
@@ -117,5 +120,5 @@ async fn streams_are_bounded_and_expire() {
     assert!((90_000..=100_000).contains(&left), "{left}");
     // A reader sees the gap.
     let found = store.inner.read(position(0), 1, usize::MAX).await.unwrap().unwrap();
-    assert!(found[0].place.sequence > 0);
+    assert!(found[0].position.sequence > 0);
 }

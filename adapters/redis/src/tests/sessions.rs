@@ -114,8 +114,8 @@ async fn a_session_that_has_ended_leaves_only_the_permanent_keys() {
         let (id, requestor, hour) = (session(1), "b".repeat(64), Duration::from_secs(3600));
         let principal = Some(mcp_sansio::Principal::new("ann"));
         let event_of = |stream, sequence, principal| {
-            let place = EventPosition { session: id, stream, sequence, principal };
-            StoredEvent::new(place, b"{}".to_vec())
+            let position = EventPosition { session: id, stream, sequence, principal };
+            StoredEvent::new(position, b"{}".to_vec())
         };
         let task = |number: u32| TaskKey::new(requestor.clone(), format!("task {number}"));
         let record = || TaskRecord::new(node(1), false, "{}".into(), "{}".into());

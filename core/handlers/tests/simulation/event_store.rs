@@ -38,16 +38,16 @@ pub(crate) type Completion = (ReadId, Result<Vec<StoredEvent>, NotStored>);
 impl EventStore {
     pub(crate) fn take(&mut self, action: StoreAction, scene: &mut Scene) {
         match action {
-            StoreAction::Append { event: StoredEvent { place, message, .. } } => {
-                let key = (place.session.as_str().to_owned(), place.stream);
+            StoreAction::Append { event: StoredEvent { position, message, .. } } => {
+                let key = (position.session.as_str().to_owned(), position.stream);
                 let kept = self.streams.entry(key).or_default();
-                assert!(place.sequence >= kept.next, "each event is stored once, and in order");
-                kept.next = place.sequence + 1;
+                assert!(position.sequence >= kept.next, "each event is stored once, and in order");
+                kept.next = position.sequence + 1;
                 if scene.strikes(200) {
                     scene.count(Happening::StoreHole);
                     return;
                 }
-                kept.events.insert(place.sequence, message);
+                kept.events.insert(position.sequence, message);
             }
             StoreAction::Read { read, from, events_max, bytes_max } => {
                 scene.count(Happening::StoreRead);

@@ -26,7 +26,7 @@ impl Request<'_> {
         if let Some(fault) = method.and_then(|method| metadata.fault_of_arguments(method)) {
             return Err(fault);
         }
-        let places = method.map(|method| metadata.spans(method)).unwrap_or_default();
+        let spans = method.map(|method| metadata.spans(method)).unwrap_or_default();
         let is_same = |one: Option<RawJson<'_>>, other: Option<RawJson<'_>>| match (one, other) {
             (Some(one), Some(other)) => {
                 one.as_str() == other.as_str()
@@ -34,10 +34,10 @@ impl Request<'_> {
             }
             (one, other) => one.is_none() && other.is_none(),
         };
-        if !is_same(self.subject(), places.subject(&params)) {
+        if !is_same(self.subject(), spans.subject(&params)) {
             return Err("the subject of a request cannot be changed");
         }
         let same = Request { params: RawJson::EMPTY_OBJECT, ..self.clone() };
-        Ok(Request { params: params.into_owned(), places, ..same.into_owned() })
+        Ok(Request { params: params.into_owned(), spans, ..same.into_owned() })
     }
 }

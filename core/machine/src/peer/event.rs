@@ -12,7 +12,7 @@ use crate::{Caller, Era, Revision};
 
 use super::error::OpeningFailure;
 use super::handle::{CallHandle, InputHandle, RequestHandle, SubscriptionHandles};
-use super::metadata::Places;
+use super::metadata::Spans;
 use super::method_name::MethodName;
 
 /// An event for the application.
@@ -141,7 +141,7 @@ pub struct Request<'a> {
     pub target: Target,
     /// The sender of the request.
     pub caller: Caller,
-    pub(crate) places: Places,
+    pub(crate) spans: Spans,
 }
 
 impl<'a> Request<'a> {
@@ -156,7 +156,7 @@ impl<'a> Request<'a> {
             wants_progress: false,
             inputs: InputResponseParams::default(),
             target: Target::None,
-            places: Places::default(),
+            spans: Spans::default(),
             caller: Caller::ANONYMOUS,
         }
     }
@@ -167,18 +167,18 @@ impl Request<'_> {
     /// the method. All earlier checks used the same value.
     #[must_use]
     pub fn subject(&self) -> Option<RawJson<'_>> {
-        self.places.subject(&self.params)
+        self.spans.subject(&self.params)
     }
 
     /// Returns the value of `arguments`, an object for methods that have arguments.
     #[must_use]
     pub fn arguments(&self) -> Option<RawJson<'_>> {
-        self.places.arguments(&self.params)
+        self.spans.arguments(&self.params)
     }
 
     /// Drops the parameters, including the subject and the arguments.
     pub fn clear_params(&mut self) {
-        (self.params, self.places) = (RawJson::EMPTY_OBJECT, Places::default());
+        (self.params, self.spans) = (RawJson::EMPTY_OBJECT, Spans::default());
     }
 
     /// Converts the request to one that does not borrow from the frame.
@@ -193,7 +193,7 @@ impl Request<'_> {
             wants_progress: self.wants_progress,
             inputs: self.inputs.into_owned(),
             target: self.target,
-            places: self.places,
+            spans: self.spans,
             caller: self.caller,
         }
     }

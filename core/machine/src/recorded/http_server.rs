@@ -261,13 +261,13 @@ impl Recorded<Server> {
     }
 
     /// See [`Server::handle_appended`].
-    pub fn handle_appended(&mut self, place: &EventPosition) {
-        self.machine.handle_appended(place);
+    pub fn handle_appended(&mut self, position: &EventPosition) {
+        self.machine.handle_appended(position);
     }
 
     /// See [`Server::handle_append_refused`].
-    pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {
-        self.machine.handle_append_refused(place, now);
+    pub fn handle_append_refused(&mut self, position: &EventPosition, now: Instant) {
+        self.machine.handle_append_refused(position, now);
     }
 
     /// See [`Server::handle_node_message`].

@@ -328,7 +328,7 @@ pub(crate) struct Stored<'a> {
 impl<'a> Stored<'a> {
     pub(crate) fn from_event(event: &'a StoredEvent, stand_ins: StandIns) -> Self {
         Self {
-            place: Place::from_position(&event.place, stand_ins),
+            place: Place::from_position(&event.position, stand_ins),
             message: Payload::from_bytes(&event.message),
         }
     }

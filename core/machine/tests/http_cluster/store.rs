@@ -238,16 +238,17 @@ impl Store {
     }
 
     fn append(&mut self, event: StoredEvent, now: Instant) -> Option<Completion> {
-        let key = (event.place.session.as_str().to_owned(), event.place.stream);
+        let key = (event.position.session.as_str().to_owned(), event.position.stream);
         if self.ended.contains_key(&key.0) {
-            return Some(Completion::Refused(event.place));
+            return Some(Completion::Refused(event.position));
         }
         let log = self.logs.entry(key).or_default();
-        let is_old = |last: &StoredEvent| last.last || last.place.sequence >= event.place.sequence;
+        let is_old =
+            |last: &StoredEvent| last.last || last.position.sequence >= event.position.sequence;
         if log.events.last().is_some_and(is_old) {
-            return Some(Completion::Refused(event.place));
+            return Some(Completion::Refused(event.position));
         }
-        let place = event.place.clone();
+        let place = event.position.clone();
         log.expires = now + RETENTION;
         log.events.push(event);
         Some(Completion::Appended(place))
@@ -301,12 +302,12 @@ impl Store {
     fn read(&self, from: &EventPosition, events_max: usize) -> Result<Vec<StoredEvent>, NotStored> {
         let key = (from.session.as_str().to_owned(), from.stream);
         let log = &self.logs.get(&key).ok_or(NotStored)?.events;
-        let ended = log.last().is_some_and(|it| it.last && it.place.sequence < from.sequence);
+        let ended = log.last().is_some_and(|it| it.last && it.position.sequence < from.sequence);
         if ended {
             return Err(NotStored);
         }
         let found = log.iter().filter(|event| {
-            event.place.sequence >= from.sequence && event.place.principal == from.principal
+            event.position.sequence >= from.sequence && event.position.principal == from.principal
         });
         Ok(found.take(events_max).cloned().collect())
     }
@@ -316,7 +317,7 @@ impl Store {
         let (stream, sequence) = event.split_once('-').expect("an event id");
         let (stream, sequence) = (stream.parse().expect("a number"), sequence.parse::<u64>());
         let log = self.logs.get(&(session.to_owned(), stream));
-        log.is_some_and(|log| log.events.iter().any(|it| Ok(it.place.sequence) == sequence))
+        log.is_some_and(|log| log.events.iter().any(|it| Ok(it.position.sequence) == sequence))
     }
 
     /// Returns the completion of an action that the store does not execute.
@@ -324,7 +325,7 @@ impl Store {
         let failed =
             |action: &ActionId| Some(Completion::Action(*action, Err(StoreError::Unavailable)));
         match action {
-            StoreAction::Append { event } => Some(Completion::Appended(event.place.clone())),
+            StoreAction::Append { event } => Some(Completion::Appended(event.position.clone())),
             StoreAction::Read { read, .. } => Some(Completion::ReadFailed(*read)),
             StoreAction::Heartbeat { action, .. }
             | StoreAction::Depose { action, .. }

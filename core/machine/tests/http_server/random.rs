@@ -246,7 +246,7 @@ impl World {
         let outcome = match self.random.below(12) {
             0 => Err(NotStored),
             1 => {
-                found.get_mut(one).into_iter().for_each(|event| event.place.stream += 1);
+                found.get_mut(one).into_iter().for_each(|event| event.position.stream += 1);
                 Ok(found)
             }
             2 => {

@@ -66,10 +66,10 @@ fn a_late_gap_ends_the_stream_and_is_reported_on_reconnection() {
 fn events_of_another_stream_are_never_sent() {
     // Rule: [RESUME-007] [SESS-014].
     let spoils: [fn(&mut EventPosition, SessionId); 4] = [
-        |place, other| place.session = other,
-        |place, _| place.stream += 1,
-        |place, _| place.principal = None,
-        |place, _| place.principal = Some(Principal::new("mallory")),
+        |position, other| position.session = other,
+        |position, _| position.stream += 1,
+        |position, _| position.principal = None,
+        |position, _| position.principal = Some(Principal::new("mallory")),
     ];
     for (at, spoil) in spoils.into_iter().enumerate() {
         for event in 0..2 {
@@ -81,7 +81,7 @@ fn events_of_another_stream_are_never_sent() {
             let (read, from) = store.read(&mut server);
             assert_eq!(from.principal, server.principal);
             let mut found = store.find(&from, 2, usize::MAX);
-            spoil(&mut found[event].place, other);
+            spoil(&mut found[event].position, other);
             complete(&mut server, read, Ok(found));
             assert_eq!(server.reply(back).status(), 410, "{at}");
         }

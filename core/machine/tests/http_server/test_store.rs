@@ -26,8 +26,8 @@ pub(crate) struct TestStore {
     pub(crate) asked: usize,
 }
 
-pub(crate) fn owner(place: &EventPosition) -> Owner {
-    (place.session.as_str().to_owned(), place.principal.clone(), place.stream)
+pub(crate) fn owner(position: &EventPosition) -> Owner {
+    (position.session.as_str().to_owned(), position.principal.clone(), position.stream)
 }
 
 impl TestStore {
@@ -36,11 +36,11 @@ impl TestStore {
         while let Some(action) = server.server.poll_store() {
             server.server.assert_consistent();
             match action {
-                StoreAction::Append { event: StoredEvent { place, message, .. } } => {
-                    let stream = self.events.entry(owner(&place)).or_default();
+                StoreAction::Append { event: StoredEvent { position, message, .. } } => {
+                    let stream = self.events.entry(owner(&position)).or_default();
                     let before = stream.last_key_value().map_or(0, |(last, _)| last + 1);
-                    assert!(place.sequence >= before, "each event is stored once, and in order");
-                    stream.insert(place.sequence, message);
+                    assert!(position.sequence >= before, "each event is stored once, and in order");
+                    stream.insert(position.sequence, message);
                 }
                 StoreAction::Read { read, from, events_max, bytes_max } => {
                     self.asked += 1;
@@ -75,8 +75,8 @@ impl TestStore {
                 **sequence == from.sequence || bytes <= bytes_max
             })
             .map(|(sequence, message)| {
-                let place = EventPosition { sequence: *sequence, ..from.clone() };
-                StoredEvent::new(place, message.clone())
+                let position = EventPosition { sequence: *sequence, ..from.clone() };
+                StoredEvent::new(position, message.clone())
             })
             .collect()
     }

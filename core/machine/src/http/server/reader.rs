@@ -3,8 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use mcp_sansio_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use mcp_sansio_sync::{Arc, Mutex};
 
 use crate::Revisions;

@@ -287,7 +287,7 @@ impl Server {
         stream.open();
         match start {
             // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006]
-            Start::At(place) => stream.resume_at(place),
+            Start::At(offset) => stream.resume_at(offset),
             _ if stored.is_some() => {}
             _ => {
                 stream.behind = None;
@@ -486,7 +486,7 @@ fn resume(connection: &Connection, text: &[u8]) -> Result<(u32, Start), Response
         return Err(if was { refusal(Status::GONE, None, GONE) } else { never() });
     };
     match stream.after(id.sequence) {
-        Resume::At(place) => Ok((id.stream, Start::At(place))),
+        Resume::At(offset) => Ok((id.stream, Start::At(offset))),
         Resume::Dropped => Ok((id.stream, Start::Behind(id.sequence + 1))),
         Resume::Unknown => Err(never()),
     }

@@ -62,7 +62,7 @@ pub struct EventPosition {
 #[non_exhaustive]
 pub struct StoredEvent {
     /// The position of the event.
-    pub place: EventPosition,
+    pub position: EventPosition,
     /// The message as JSON; empty if the event only gave the client an id for resuming.
     ///
     /// Such events are stored too, so that only lost events leave gaps in the numbers. In a shared
@@ -76,8 +76,8 @@ pub struct StoredEvent {
 impl StoredEvent {
     /// Creates an event from its position and its message.
     #[must_use]
-    pub const fn new(place: EventPosition, message: Vec<u8>) -> Self {
-        Self { place, message, last: false }
+    pub const fn new(position: EventPosition, message: Vec<u8>) -> Self {
+        Self { position, message, last: false }
     }
 
     /// Marks the event as the last one of its stream.
@@ -93,7 +93,7 @@ impl fmt::Debug for StoredEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = self.message.len();
         f.debug_struct("StoredEvent")
-            .field("place", &self.place)
+            .field("position", &self.position)
             .field("message_length", &length)
             .finish()
     }
@@ -419,13 +419,13 @@ impl Store {
                 continue;
             }
             session.recorded = true;
-            let place = EventPosition {
+            let position = EventPosition {
                 session: session.id,
                 stream: stream.number,
                 sequence,
                 principal: principal.cloned(),
             };
-            let event = StoredEvent { place, message: message.to_vec(), last };
+            let event = StoredEvent { position, message: message.to_vec(), last };
             self.queue.push(session.account, StoreAction::Append { event });
         }
         if self.shared {

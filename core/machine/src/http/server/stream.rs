@@ -178,7 +178,7 @@ impl Stream {
     #[inline]
     pub(super) fn after(&self, sequence: u64) -> Resume {
         match self.log.after(sequence) {
-            Resume::At(place) if place > self.issued => Resume::Unknown,
+            Resume::At(offset) if offset > self.issued => Resume::Unknown,
             found => found,
         }
     }
@@ -189,9 +189,9 @@ impl Stream {
     }
 
     /// Moves the reader to a position that [`after`](Self::after) returned.
-    pub(super) const fn resume_at(&mut self, place: u64) {
+    pub(super) const fn resume_at(&mut self, offset: u64) {
         self.behind = None;
-        self.taken = place;
+        self.taken = offset;
     }
 
     /// Drops the events that the reader has taken, except for the last `events` and `bytes`.

@@ -418,7 +418,7 @@ impl Client {
                 wants_progress,
                 inputs: InputResponseParams::default(),
                 target: crate::catalog::Target::None,
-                places: known.map(|method| metadata.spans(method)).unwrap_or_default(),
+                spans: known.map(|method| metadata.spans(method)).unwrap_or_default(),
                 caller: Caller::ANONYMOUS,
             }),
         })

@@ -423,7 +423,7 @@ impl Server {
             return Ok(None);
         }
         let known = method.known();
-        let places = known.map(|method| metadata.spans(method)).unwrap_or_default();
+        let spans = known.map(|method| metadata.spans(method)).unwrap_or_default();
         let inputs =
             if known.is_some_and(Method::allows_input_rounds) && revision.era() == Era::Modern {
                 InputResponseParams {
@@ -460,7 +460,7 @@ impl Server {
             wants_progress,
             inputs,
             target,
-            places,
+            spans,
             caller: self.caller_at(revision).into_owned(),
         })))
     }
