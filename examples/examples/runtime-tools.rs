@@ -1,4 +1,5 @@
-//! A server on HTTP that gets new tools while it runs: each phrase that a client teaches becomes one.
+//! A server on HTTP that gets new tools while it runs: each phrase that a client teaches becomes
+//! one.
 #![allow(clippy::print_stderr, reason = "a command line program")]
 
 use mcp_sansio_tokio::{self as mcp, Connections, HandlerError, Server, ServerItem, State, tool};

@@ -1,10 +1,10 @@
-//! Attributes that turn functions into tools and prompts: `#[tool]`, `#[prompt]`, and `#[tools]` for
-//! the methods of a type.
+//! Attributes that turn functions into tools and prompts: `#[tool]`, `#[prompt]`, and `#[tools]`
+//! for the methods of a type.
 //!
 //! Use them through an adapter with its feature `macros`: `mcp_sansio_tokio::tool` and so on. Each
-//! adapter has its own entry points here, because the generated code names the adapter's crate; those
-//! without a prefix are for programs that depend on `mcp-sansio-handlers` and `mcp-sansio`. The
-//! chapter "Attributes" of the guide shows their expansions.
+//! adapter has its own entry points here, because the generated code names the adapter's crate;
+//! those without a prefix are for programs that depend on `mcp-sansio-handlers` and `mcp-sansio`.
+//! The chapter "Attributes" of the guide shows their expansions.
 
 #![forbid(unsafe_code)]
 
@@ -26,11 +26,11 @@ macro_rules! attributes {
         /// Makes a tool of a function: generates the function `{name}_tool`, which returns a
         /// `ServerItem` for `Server::add_item`. The function itself stays unchanged.
         ///
-        /// The doc comment is the description of the tool, and the parameters are its arguments, with
-        /// their doc comments and their attributes of `serde` and `schemars`. A parameter may also be
-        /// a `State<T>`, a `&Context`, or, in place of arguments, a `Call<T>`. The function may be
-        /// `async`, and returns what handlers return; a `Result` has an error that implements
-        /// `IntoHandlerError`, and with `Structured<T>` the tool has the schema of `T`.
+        /// The doc comment is the description of the tool, and the parameters are its arguments,
+        /// with their doc comments and their attributes of `serde` and `schemars`. A parameter may
+        /// also be a `State<T>`, a `&Context`, or, in place of arguments, a `Call<T>`. The function
+        /// may be `async`, and returns what handlers return; a `Result` has an error that
+        /// implements `IntoHandlerError`, and with `Structured<T>` the tool has the schema of `T`.
         ///
         /// | Option | Is |
         /// | --- | --- |

@@ -1,8 +1,8 @@
 //! Endpoints of `mcp-sansio` on smol and on its predecessor async-std: over standard streams,
 //! sockets, and child processes.
 //!
-//! Programs start from a [`Server`] with handlers, or from a [`Host`] that returns a [`Client`], and
-//! run it with one of these:
+//! Programs start from a [`Server`] with handlers, or from a [`Host`] that returns a [`Client`],
+//! and run it with one of these:
 //!
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client that starts its server: [`spawn`].

@@ -1,8 +1,8 @@
-//! Public names common to all runtimes: the adapter for each runtime exports all of them at its root, so
-//! that a program changes its runtime in one `use`.
+//! Public names common to all runtimes: the adapter for each runtime exports all of them at its
+//! root, so that a program changes its runtime in one `use`.
 //!
-//! The root has what programs use. What only rare programs and authors of adapters use is one module
-//! below: [`adapter`], [`handlers`] and [`machine`] are the crates `mcp-sansio-async`,
+//! The root has what programs use. What only rare programs and authors of adapters use is one
+//! module below: [`adapter`], [`handlers`] and [`machine`] are the crates `mcp-sansio-async`,
 //! `mcp-sansio-handlers` and `mcp-sansio`, and `auth` has all of authorization.
 
 #[cfg(any(feature = "auth", feature = "http-server"))]

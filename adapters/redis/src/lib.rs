@@ -1,4 +1,5 @@
-//! Shares the sessions, streams and tasks of servers on HTTP between nodes, through Redis or Valkey.
+//! Shares the sessions, streams and tasks of servers on HTTP between nodes, through Redis or
+//! Valkey.
 //!
 //! [`RedisStore`] is a [`SharedStore`](mcp_sansio_async::http_server::SharedStore): give it to
 //! `HttpService::with_shared_store` of the adapter for your runtime, on every node. It needs Redis
@@ -9,8 +10,8 @@
 //!
 //! # Keys
 //!
-//! The schema is version 1.2. Nodes of the same major version share their keys: an older one ignores
-//! and keeps the fields that it does not know. With another major version,
+//! The schema is version 1.2. Nodes of the same major version share their keys: an older one
+//! ignores and keeps the fields that it does not know. With another major version,
 //! [`RedisStore::connect`] returns [`RedisStoreError::Schema`], and a node that finds one after a
 //! restart of Redis does not join.
 //!
@@ -30,8 +31,9 @@
 //! | `mcp:{REQUESTOR}:tasks` | sorted set | the tasks of a 2025-11-25 requestor, as `EXPIRY:TASK`, all with the score 0 | with the last task |
 //! | `mcp:{REQUESTOR}:ended` | string | the session with these tasks has ended | as that of the session |
 //!
-//! `SESSION`, `PRINCIPAL`, `PROOF`, `REQUESTOR` and `TASK` are hashes. `OWNER` is `REQUESTOR`, or `TASK` if every client that
-//! knows the id may use the task. Events and tasks themselves are stored as they are sent.
+//! `SESSION`, `PRINCIPAL`, `PROOF`, `REQUESTOR` and `TASK` are hashes. `OWNER` is `REQUESTOR`, or
+//! `TASK` if every client that knows the id may use the task. Events and tasks themselves are
+//! stored as they are sent.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

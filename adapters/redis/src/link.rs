@@ -91,7 +91,8 @@ impl Link {
             command.arg(self.scripts.hash(step));
             command
         } else {
-            // The server knows it from then on. A server of a cluster may not, so it always gets it.
+            // The server knows it from then on. A server of a cluster may not, so it always gets
+            // it.
             let mut command = redis::cmd("EVAL");
             command.arg(self.scripts.code(step));
             command

@@ -120,14 +120,15 @@ fn major(version: &str) -> Option<u32> {
 pub(crate) const BLOCKING: Duration = Duration::from_secs(1);
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Messages taken at once, and their bytes, not counting the first. 256 KiB: many of the usual size.
+/// Messages taken at once, and their bytes, not counting the first. 256 KiB: many of the usual
+/// size.
 const PAGE: usize = 128;
 const PAGE_BYTES: usize = 256 * 1024;
 /// The position before the first entry.
 const START: &str = "0-0";
 
-/// The messages for the current node. They are removed from Redis when they are read: a message that
-/// waits has room for others again.
+/// The messages for the current node. They are removed from Redis when they are read: a message
+/// that waits has room for others again.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     link: Link,
@@ -177,7 +178,8 @@ impl Mailbox {
         }
     }
 
-    /// Waits for a message, which is not removed yet: a command that waits cannot be part of a script.
+    /// Waits for a message, which is not removed yet: a command that waits cannot be part of a
+    /// script.
     async fn wait(&self, keys: &Keys, node: NodeId) -> Result<Vec<reply::Entry>, Failure> {
         let mut command = redis::cmd("XREAD");
         command.arg("COUNT").arg(1).arg("BLOCK").arg(BLOCKING.as_millis() as u64);

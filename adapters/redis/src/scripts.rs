@@ -5,12 +5,13 @@ use redis::Script;
 /// The id of the entry that ends a stream. No event has it or can follow it.
 pub(crate) const END: &str = "18446744073709551615-0";
 
-/// Appends an event unless the stream has it, a later one, or has ended, or its session has. Returns
-/// whether it did. The session knows its streams, to remove them with it. The first command that writes
-/// is the one that takes memory: after it, Redis would not refuse the others if it is full.
+/// Appends an event unless the stream has it, a later one, or has ended, or its session has.
+/// Returns whether it did. The session knows its streams, to remove them with it. The first command
+/// that writes is the one that takes memory: after it, Redis would not refuse the others if it is
+/// full.
 ///
-/// Keys: stream, streams of the session, mark of its end. Arguments: id, message, retention, maximum
-/// number of events, `1` for the last event, name of the stream.
+/// Keys: stream, streams of the session, mark of its end. Arguments: id, message, retention,
+/// maximum number of events, `1` for the last event, name of the stream.
 const APPEND: &str = r"
 if #redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', 1) > 0 then return 0 end
 local is_new = redis.call('EXISTS', KEYS[1]) == 0
@@ -91,10 +92,12 @@ if ends and tonumber(ends) >= now then return 0 end
 redis.call('ZREM', KEYS[1], ARGV[1])
 return 1";
 
-/// Sets fields of a session, which it creates if necessary, and adds a replica. Later ones get higher
-/// numbers than those taken, and skip some if the replica is new. Returns 0 if the session has ended.
+/// Sets fields of a session, which it creates if necessary, and adds a replica. Later ones get
+/// higher numbers than those taken, and skip some if the replica is new. Returns 0 if the session
+/// has ended.
 ///
-/// Keys: session, mark of its end. Arguments: expiry, replica, node, number taken, count skipped, then names and values of fields.
+/// Keys: session, mark of its end. Arguments: expiry, replica, node, number taken, count skipped,
+/// then names and values of fields.
 const PUT: &str = r"
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 local taken = math.max(tonumber(ARGV[2]), tonumber(ARGV[4]))
@@ -168,7 +171,8 @@ return taken";
 /// Removes messages from a mailbox, and returns them: at least one if there are some, and at most a
 /// number of bytes. A message that was read before is only removed.
 ///
-/// Keys: mailbox, its counts. Arguments: id of that message or nothing, maximum bytes, maximum number.
+/// Keys: mailbox, its counts. Arguments: id of that message or nothing, maximum bytes, maximum
+/// number.
 const TAKE: &str = r"
 local function remove(entry)
   local size, caller = #entry[2][2], entry[2][4] or ''

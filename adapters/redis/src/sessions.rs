@@ -13,8 +13,8 @@ use crate::scripts::{END, Step};
 use crate::store::Inner;
 use crate::{RedisOptions, milliseconds, reply};
 
-/// The number of a replica, the greatest number taken, and how many are skipped after it if the replica
-/// is new.
+/// The number of a replica, the greatest number taken, and how many are skipped after it if the
+/// replica is new.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
     pub(crate) replica: u32,

@@ -13,8 +13,8 @@ use crate::sessions::Numbers;
 /// A store for the sessions, streams and tasks of several nodes in Redis or Valkey.
 ///
 /// It has two connections, which are replaced when they fail: one for all actions, in their order
-/// and without waiting for each other, and one that waits for messages from other nodes. While Redis
-/// does not answer, actions fail and the server continues with its own memory.
+/// and without waiting for each other, and one that waits for messages from other nodes. While
+/// Redis does not answer, actions fail and the server continues with its own memory.
 #[derive(Debug)]
 pub struct RedisStore {
     pub(crate) inner: Arc<Inner>,
@@ -59,15 +59,16 @@ impl StoreMonitor {
 }
 
 impl RedisStore {
-    /// Connects to the Redis at `url`: `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://` for
-    /// TLS with the features `tokio-tls` or `smol-tls`, or `redis+unix:///PATH`.
+    /// Connects to the Redis at `url`: `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://`
+    /// for TLS with the features `tokio-tls` or `smol-tls`, or `redis+unix:///PATH`.
     ///
-    /// If Redis cannot be reached yet, the node starts without it: its server reports that it is not
-    /// ready and refuses sessions with 503, until Redis answers.
+    /// If Redis cannot be reached yet, the node starts without it: its server reports that it is
+    /// not ready and refuses sessions with 503, until Redis answers.
     ///
     /// # Errors
     ///
-    /// Redis refuses the credentials, the keys have an incompatible version, or an option is invalid.
+    /// Redis refuses the credentials, the keys have an incompatible version, or an option is
+    /// invalid.
     pub async fn connect(url: &str, options: RedisOptions) -> Result<Self, RedisStoreError> {
         let client = redis::Client::open(url);
         let client = client.map_err(|error| RedisStoreError::Options(error.to_string()))?;
@@ -270,8 +271,8 @@ pub struct RedisOptions {
     pub stream_events_max: usize,
     /// Messages that wait for a node. 4,096: a node that does not read them has ended or is
     /// overloaded. Beyond it, and beyond
-    /// [`SharedOptions::mailbox_bytes_max`](mcp_sansio::http::SharedOptions), the answers of clients
-    /// are refused and other messages are not sent; readers of streams notice within
+    /// [`SharedOptions::mailbox_bytes_max`](mcp_sansio::http::SharedOptions), the answers of
+    /// clients are refused and other messages are not sent; readers of streams notice within
     /// [`SharedOptions::poll`](mcp_sansio::http::SharedOptions).
     pub mailbox_max: usize,
     /// How long a message waits for a node. 1 minute: longer than any lease.

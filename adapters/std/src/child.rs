@@ -136,8 +136,8 @@ impl ChildConnection {
     }
 
     /// Kills the server, and the processes that it started. Calls in flight end with
-    /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost). The connection closes,
-    /// unless it [starts the server again](SpawnOptions::respawn).
+    /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost). The connection
+    /// closes, unless it [starts the server again](SpawnOptions::respawn).
     pub fn kill(&self) {
         self.0.kill();
     }

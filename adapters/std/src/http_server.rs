@@ -72,7 +72,8 @@ impl HttpService {
         Ok(service)
     }
 
-    /// Answers health checks at `path`: see [`HttpService::health`](http_server::HttpService::health).
+    /// Answers health checks at `path`: see
+    /// [`HttpService::health`](http_server::HttpService::health).
     #[must_use]
     pub fn health(self, path: impl Into<String>) -> Self {
         Self(self.0.health(path))
@@ -154,7 +155,8 @@ impl HttpListener {
     }
 
     /// Whether the user at the other end of a Unix-domain socket is the caller of its requests:
-    /// the principal `uid:1000`, if the system [reports](mcp_sansio_async::network::PeerAddress::of_unix) the user. A
+    /// the principal `uid:1000`, if the system
+    /// [reports](mcp_sansio_async::network::PeerAddress::of_unix) the user. A
     /// [protected](Server::protect) server identifies callers by their tokens instead. `true` by
     /// default. Turn it off behind a reverse proxy, which connects as one user for all its clients.
     #[must_use]
@@ -172,16 +174,16 @@ impl HttpListener {
 
     /// Limits concurrent connections of one client: an address (for IPv6, its first 64 bits), or a
     /// user on this computer. Others are refused with 429. A quarter of
-    /// [`connections_max`](Self::connections_max) by default, and at most three quarters. Raise both
-    /// behind a reverse proxy, whose address all clients share.
+    /// [`connections_max`](Self::connections_max) by default, and at most three quarters. Raise
+    /// both behind a reverse proxy, whose address all clients share.
     #[must_use]
     pub fn connections_per_caller_max(self, connections: usize) -> Self {
         Self(self.0.connections_per_caller_max(connections))
     }
 
-    /// Limits the bytes of responses above 64 KiB that all connections hold together because clients
-    /// have not read them. 256 MiB by default. Above the limit, such a response is replaced by a 503.
-    /// Event streams are bounded by
+    /// Limits the bytes of responses above 64 KiB that all connections hold together because
+    /// clients have not read them. 256 MiB by default. Above the limit, such a response is replaced
+    /// by a 503. Event streams are bounded by
     /// [`ServerLimits::unread_bytes_max`](mcp_sansio::http::ServerLimits) instead.
     #[must_use]
     pub fn held_bytes_max(self, bytes: usize) -> Self {

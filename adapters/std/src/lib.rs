@@ -1,11 +1,11 @@
 //! MCP with blocking calls: the functions of the other adapters, which wait on the calling thread.
 //!
 //! What is particular here: there is no executor. Each task has a thread ([`runtime`]), which waits
-//! in [`block_on()`] for sockets, pipes and timers of `async-io`. [`serve_stdio`] keeps the standard
-//! output clean. Readers and writers that the system cannot wait for have threads.
+//! in [`block_on()`] for sockets, pipes and timers of `async-io`. [`serve_stdio`] keeps the
+//! standard output clean. Readers and writers that the system cannot wait for have threads.
 //!
-//! Programs start from a [`Server`] with handlers, or from a [`Host`] that returns a [`Client`], and
-//! run it with one of these:
+//! Programs start from a [`Server`] with handlers, or from a [`Host`] that returns a [`Client`],
+//! and run it with one of these:
 //!
 //! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve()`] for any reader and writer.
 //!   They block until the connection ends; handlers run on the calling thread.

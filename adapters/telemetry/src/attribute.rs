@@ -2,8 +2,8 @@
 
 pub(crate) const CLIENT_ADDRESS: &str = "client.address";
 pub(crate) const CLIENT_PORT: &str = "client.port";
-/// The conventions have no attribute for a request whose response is not wanted any more: it is not a
-/// failure of the receiver.
+/// The conventions have no attribute for a request whose response is not wanted any more: it is not
+/// a failure of the receiver.
 pub(crate) const CANCELLED: &str = "mcp_sansio.cancelled";
 pub(crate) const ERROR_TYPE: &str = "error.type";
 pub(crate) const OPERATION_NAME: &str = "gen_ai.operation.name";

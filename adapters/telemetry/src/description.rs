@@ -88,8 +88,8 @@ impl Description {
     }
 
     /// Whether the method may be any text that the peer has sent. Such a text is not in names and
-    /// metrics, which must not grow with it. `verdict` is that of a request that was answered: with a
-    /// result or an error of its handler the method is one of an extension.
+    /// metrics, which must not grow with it. `verdict` is that of a request that was answered: with
+    /// a result or an error of its handler the method is one of an extension.
     pub(crate) fn is_foreign(&self, verdict: Option<&Verdict>) -> bool {
         let is_served = verdict.is_some_and(|verdict| {
             self.request_id.is_some() && !verdict.code.is_some_and(is_fault_of_the_sender)
@@ -304,8 +304,8 @@ pub(crate) struct Verdict {
 // MCP 2026-07-28 otel:common.yaml#mcp.server.status.attributes [TRACE-026]
 const FAULTS_OF_THE_SENDER: [i64; 5] = [-32700, -32600, -32601, -32602, -32002];
 
-/// Returns whether a code says that the receiver cannot serve the request, and does not count as its
-/// failure.
+/// Returns whether a code says that the receiver cannot serve the request, and does not count as
+/// its failure.
 pub(crate) fn is_fault_of_the_sender(code: i64) -> bool {
     FAULTS_OF_THE_SENDER.contains(&code)
 }

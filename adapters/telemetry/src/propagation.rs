@@ -25,7 +25,8 @@ impl Propagators {
         }
     }
 
-    /// Passes the members of `_meta` for a message that is sent in `context` to `add`, sorted by key.
+    /// Passes the members of `_meta` for a message that is sent in `context` to `add`, sorted by
+    /// key.
     // MCP 2026-07-28 otel:mcp#context-propagation [TRACE-004] [TRACE-005]
     // MCP 2026-07-28 extensions:SEP-414#specification [TRACE-001] [TRACE-002]: as the propagators
     // write them, without a prefix.

@@ -106,16 +106,16 @@ impl Telemetry {
         self.change(|shared| shared.options.payloads = record)
     }
 
-    /// Sets whether names of spans contain the URI of a resource; by default they do not. Turn it on
-    /// only if there are few resources.
+    /// Sets whether names of spans contain the URI of a resource; by default they do not. Turn it
+    /// on only if there are few resources.
     // MCP 2026-07-28 otel:mcp#client [TRACE-011] [TRACE-012]
     #[must_use]
     pub fn uris_in_span_names(self, record: bool) -> Self {
         self.change(|shared| shared.options.uris_in_names = record)
     }
 
-    /// Sets whether metrics have the URI of a resource as attribute; by default they do not. Turn it
-    /// on only if there are few resources: each is a time series of its own.
+    /// Sets whether metrics have the URI of a resource as attribute; by default they do not. Turn
+    /// it on only if there are few resources: each is a time series of its own.
     // MCP 2026-07-28 otel:metrics.yaml#mcp.operation.metrics.attributes [TRACE-045]
     #[must_use]
     pub fn uris_in_metrics(self, record: bool) -> Self {
@@ -123,8 +123,8 @@ impl Telemetry {
     }
 
     /// Sets whether spans contain the id of a session; by default they do, as the conventions ask.
-    /// Without authorization the id is all that a client needs to act in the session, so turn it off
-    /// if others can read the traces.
+    /// Without authorization the id is all that a client needs to act in the session, so turn it
+    /// off if others can read the traces.
     #[must_use]
     pub fn session_ids(self, record: bool) -> Self {
         self.change(|shared| shared.options.session_ids = record)
@@ -144,19 +144,19 @@ impl Telemetry {
         self.change(|shared| shared.options.notifications = report)
     }
 
-    /// Sets whether a tool call in the context of a [`tool_span`](crate::tool_span()) uses that span
-    /// and gets none of its own; by default it gets its own.
+    /// Sets whether a tool call in the context of a [`tool_span`](crate::tool_span()) uses that
+    /// span and gets none of its own; by default it gets its own.
     // MCP 2026-07-28 otel:mcp#client [TRACE-039] [TRACE-040]
     #[must_use]
     pub fn outer_tool_spans(self, join: bool) -> Self {
         self.change(|shared| shared.options.outer_tool_spans = join)
     }
 
-    /// Sets whether the trace context that a peer sends is linked, in place of being the parent of the
-    /// operations that it requests; by default it is the parent, as the conventions ask. Turn it on for
-    /// a server whose clients are not trusted: a client could otherwise choose the trace in which
-    /// operations appear, whether they are sampled, and the baggage that handlers pass on. The context
-    /// that a layer around the server has entered stays the parent.
+    /// Sets whether the trace context that a peer sends is linked, in place of being the parent of
+    /// the operations that it requests; by default it is the parent, as the conventions ask. Turn
+    /// it on for a server whose clients are not trusted: a client could otherwise choose the trace
+    /// in which operations appear, whether they are sampled, and the baggage that handlers pass on.
+    /// The context that a layer around the server has entered stays the parent.
     #[must_use]
     pub fn link_peers(self, link: bool) -> Self {
         self.change(|shared| shared.options.links_peers = link)
@@ -165,14 +165,15 @@ impl Telemetry {
     /// Sets whether operations are spans of `tracing`, too, with the target `mcp_sansio::operation`
     /// at the level INFO; by default they are not.
     ///
-    /// They are named `mcp.client` at the sender and `mcp.server` at the receiver, because names are
-    /// constants in `tracing`. `otel.name`, `otel.kind` and `otel.status_code` contain what the
-    /// conventions ask for, as layers that convert spans for OpenTelemetry expect it; the other fields
-    /// are the attributes of the conventions, without the arguments of prompts. A handler runs in the
-    /// span of its request. The parent of a received operation is the span in which its connection is
-    /// driven, that of a sent one the span of the call.
+    /// They are named `mcp.client` at the sender and `mcp.server` at the receiver, because names
+    /// are constants in `tracing`. `otel.name`, `otel.kind` and `otel.status_code` contain what the
+    /// conventions ask for, as layers that convert spans for OpenTelemetry expect it; the other
+    /// fields are the attributes of the conventions, without the arguments of prompts. A handler
+    /// runs in the span of its request. The parent of a received operation is the span in which its
+    /// connection is driven, that of a sent one the span of the call.
     ///
-    /// If such a layer is installed, [`tracing_only`](Self::tracing_only) avoids a second set of spans.
+    /// If such a layer is installed, [`tracing_only`](Self::tracing_only) avoids a second set of
+    /// spans.
     #[must_use]
     pub fn tracing_spans(self, write: bool) -> Self {
         self.change(|shared| shared.options.tracing_spans = write)
@@ -278,9 +279,10 @@ impl Default for Options {
 #[derive(Debug)]
 pub(crate) struct ToolSpan;
 
-/// Returns `context`, whose span describes the execution of a tool, marked as such: a call of a tool
-/// in it gets no span of its own if [`Telemetry::outer_tool_spans`](crate::Telemetry::outer_tool_spans)
-/// is on. Its attributes are added to the span of the context.
+/// Returns `context`, whose span describes the execution of a tool, marked as such: a call of a
+/// tool in it gets no span of its own if
+/// [`Telemetry::outer_tool_spans`](crate::Telemetry::outer_tool_spans) is on. Its attributes are
+/// added to the span of the context.
 // MCP 2026-07-28 otel:mcp#client [TRACE-039]: no other way to detect such a span is reliable.
 #[must_use]
 pub fn tool_span(context: &Context) -> Context {

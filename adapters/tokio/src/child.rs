@@ -11,7 +11,8 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use crate::runtime::TokioRuntime;
 use crate::{Error, TokioStream};
 
-/// A server that runs as a child process. Its commands are those of tokio and of the standard library.
+/// A server that runs as a child process. Its commands are those of tokio and of the standard
+/// library.
 pub type ChildServer = child::ChildServer<TokioProcess>;
 
 /// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).

@@ -23,9 +23,9 @@
 //!
 //! A layer is applied once, so that its service has one state for all requests; the service is
 //! cloned for each. An error that a layer makes itself becomes one of the handler
-//! ([`HandlerError::Internal`]) or of the call ([`ClientError::Middleware`]); those of inner services
-//! are not changed. To look at an inner error, a layer downcasts it to [`HandlerFailure`] or
-//! [`ClientError`].
+//! ([`HandlerError::Internal`]) or of the call ([`ClientError::Middleware`]); those of inner
+//! services are not changed. To look at an inner error, a layer downcasts it to [`HandlerFailure`]
+//! or [`ClientError`].
 //!
 //! Middleware and layers of `tower` alternate as they are registered.
 

@@ -108,7 +108,8 @@ impl<T> Slab<T> {
             && let Content::Free(next) = entry.content
         {
             self.free = next;
-            // A free slot owns nothing: without a check whether to drop it, the entry is written once.
+            // A free slot owns nothing: without a check whether to drop it, the entry is written
+            // once.
             core::mem::forget(core::mem::replace(&mut entry.content, Content::Taken(value)));
             return Key { slot, generation: entry.generation };
         }

@@ -7,8 +7,8 @@
 //! | MCP Apps, `io.modelcontextprotocol/ui` | [`apps`] |
 //! | Skills, `io.modelcontextprotocol/skills` | [`skills`] |
 //!
-//! Tasks, `io.modelcontextprotocol/tasks`, also change the results of the protocol's own methods, so
-//! they are part of `mcp-sansio-handlers`.
+//! Tasks, `io.modelcontextprotocol/tasks`, also change the results of the protocol's own methods,
+//! so they are part of `mcp-sansio-handlers`.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -63,8 +63,8 @@ macro_rules! connection_options {
 
                 #[doc = concat!("Adds middleware around all notifications of each ", $peer,
                     ", in both directions, also those that the protocol layer sends and handles itself, such as announcements of changed lists.")]
-                /// It sees each before the next one, in order, and decides whether it is passed on. It must
-                /// return quickly; a panic drops the notification.
+                /// It sees each before the next one, in order, and decides whether it is passed on.
+                /// It must return quickly; a panic drops the notification.
                 ///
                 /// It is [`message_middleware`](Self::message_middleware) for notifications only.
                 ///

@@ -56,7 +56,8 @@ struct State {
     edits_max: usize,
     /// The number of edits so far.
     edited: u64,
-    /// Whether an edit that was overtaken several times is being made, so that nothing overtakes it.
+    /// Whether an edit that was overtaken several times is being made, so that nothing overtakes
+    /// it.
     is_exclusive: bool,
 }
 
@@ -87,8 +88,8 @@ struct PendingEdit {
     pending: usize,
 }
 
-/// The open connections, and the values that were removed from the state. To be dropped outside of the lock,
-/// because that runs the application's code.
+/// The open connections, and the values that were removed from the state. To be dropped outside of
+/// the lock, because that runs the application's code.
 struct Open {
     connections: Vec<(u64, CommandSender)>,
     _closed: Vec<CommandSender>,
@@ -149,16 +150,16 @@ impl Connections {
     /// of all later ones. Clients are notified.
     ///
     /// `edit` is called for each connection, and first for the later ones: this method returns what
-    /// that call returns. If that call panics, there is no edit. It is called again if the server has
-    /// changed meanwhile: by another thread, or because `edit` itself makes an edit or opens a
+    /// that call returns. If that call panics, there is no edit. It is called again if the server
+    /// has changed meanwhile: by another thread, or because `edit` itself makes an edit or opens a
     /// connection.
     ///
     /// # Errors
     ///
     /// [`SendError::Full`] if a connection has [`Limits::commands_max`] earlier edits to make:
-    /// its driver does not run; and if another edit is being made that was overtaken too often, such
-    /// as the one that makes this call. [`SendError::Closed`] if no server has this handle. Either way
-    /// nothing is changed.
+    /// its driver does not run; and if another edit is being made that was overtaken too often,
+    /// such as the one that makes this call. [`SendError::Closed`] if no server has this handle.
+    /// Either way nothing is changed.
     ///
     /// [`Limits::commands_max`]: mcp_sansio::peer::Limits::commands_max
     pub fn edit_catalog<T>(
@@ -240,7 +241,8 @@ impl Connections {
         }
     }
 
-    /// Returns handles to the connections whose drivers exist, oldest first. A server on HTTP is one.
+    /// Returns handles to the connections whose drivers exist, oldest first. A server on HTTP is
+    /// one.
     #[must_use]
     pub fn handles(&self) -> Vec<ServerHandle> {
         let open = self.0.lock(State::remove_closed).connections.into_iter();
@@ -394,7 +396,8 @@ impl Server {
     /// Lets `connections` reach all connections of this server and its clones. Register all items
     /// before the first edit: connections have no items that are registered after it.
     ///
-    /// A handle belongs to one server: if another one had it, its connections are no longer reached.
+    /// A handle belongs to one server: if another one had it, its connections are no longer
+    /// reached.
     #[must_use]
     pub fn connections(mut self, connections: &Connections) -> Self {
         self.joining = None;
@@ -454,8 +457,8 @@ impl ServerHandle {
         Ok(self.0.send(Command::ResourceUpdated { from: None, uri: uri.into() })?)
     }
 
-    /// Changes the catalog of the connection, over HTTP that of the server; clients are notified. To
-    /// change all connections, use [`Connections`](super::Connections). Under an adapter that
+    /// Changes the catalog of the connection, over HTTP that of the server; clients are notified.
+    /// To change all connections, use [`Connections`](super::Connections). Under an adapter that
     /// [catches](super::endpoint::PanicGuard) panics, an edit that panics is abandoned.
     ///
     /// # Errors

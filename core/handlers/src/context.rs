@@ -167,12 +167,12 @@ impl Context {
         &self.caller
     }
 
-    /// Returns the key of the session that the request belongs to: on HTTP a legacy session, on a byte
-    /// stream the connection of a legacy client. `None` for a request of 2026-07-28, which belongs to
-    /// no session.
+    /// Returns the key of the session that the request belongs to: on HTTP a legacy session, on a
+    /// byte stream the connection of a legacy client. `None` for a request of 2026-07-28, which
+    /// belongs to no session.
     ///
-    /// The key stays the same for as long as the session lives. To keep something for the session, use
-    /// it as the key of a map; to offer an item to this session alone, see
+    /// The key stays the same for as long as the session lives. To keep something for the session,
+    /// use it as the key of a map; to offer an item to this session alone, see
     /// [`ServerItem::for_session`](super::ServerItem::for_session).
     // MCP 2026-07-28 changelog#major-changes [SESS-016]
     #[must_use]
@@ -474,8 +474,8 @@ pub(super) fn invalid_params(error: &JsonError) -> HandlerError {
 // ------------------------------------------------------------------ calls of other handlers
 
 impl<A> Call<A> {
-    /// Creates a call from arguments and a context, for a handler that calls another one. In a test,
-    /// `mcp_sansio_test::call` has a context.
+    /// Creates a call from arguments and a context, for a handler that calls another one. In a
+    /// test, `mcp_sansio_test::call` has a context.
     #[must_use]
     pub const fn new(arguments: A, context: Context) -> Self {
         Self { arguments, context }

@@ -26,8 +26,8 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
 /// [`Call`](super::Call), then up to three [`State`](super::State)s, or a
 /// [`HostRequest`](super::HostRequest), and returns a suitable result.
 ///
-/// `Of` is the kind of request ([`ForTool`](super::handler::ForTool) and the like), `M` tells a plain
-/// function from an `async` one; the compiler infers both.
+/// `Of` is the kind of request ([`ForTool`](super::handler::ForTool) and the like), `M` tells a
+/// plain function from an `async` one; the compiler infers both.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be registered as a handler here",
     label = "not a handler: wrong parameter or wrong result",
@@ -95,9 +95,9 @@ where
     }
 }
 
-// Each call clones the function, so that an `async move` closure may capture values: its future owns
-// them and is `Send` if they are. Such a closure is not an `Fn`, because its future would borrow from
-// the closure.
+// Each call clones the function, so that an `async move` closure may capture values: its future
+// owns them and is `Send` if they are. Such a closure is not an `Fn`, because its future would
+// borrow from the closure.
 impl<F, In, R, Of> Handler<ThreadSafe, Of, Async<In, R::Output>> for F
 where
     F: FnOnce(In) -> R + Clone + Send + Sync + 'static,
@@ -164,9 +164,9 @@ pub struct Blocking<F>(pub(super) F);
 /// Wraps a long-running or blocking function as a handler.
 ///
 /// The function runs where [`Server::spawner`](super::Server::spawner) puts it, or on the adapter's
-/// [threads for blocking work](super::endpoint::Endpoint::set_spawner), in parallel to the connection; its
-/// messages are sent at once. With neither it runs where the connection is driven, which then waits
-/// for it. It cannot be interrupted: when its request is cancelled,
+/// [threads for blocking work](super::endpoint::Endpoint::set_spawner), in parallel to the
+/// connection; its messages are sent at once. With neither it runs where the connection is driven,
+/// which then waits for it. It cannot be interrupted: when its request is cancelled,
 /// [`is_cancelled`](super::Context::is_cancelled) returns `true`.
 pub const fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(function)
@@ -226,8 +226,8 @@ where
     }
 }
 
-// `blocking(fallible(function))` is `fallible(blocking(function))`. The bounds are those of the inner
-// `blocking`: to name it would make the search for an implementation endless.
+// `blocking(fallible(function))` is `fallible(blocking(function))`. The bounds are those of the
+// inner `blocking`: to name it would make the search for an implementation endless.
 #[diagnostic::do_not_recommend]
 impl<F, In, R, Of> Handler<ThreadSafe, Of, FallibleMarker<BlockingMarker<In, R>>>
     for Blocking<Fallible<F>>
@@ -393,8 +393,8 @@ any_errors! {
     #[cfg(feature = "anyhow")] anyhow::Error, anyhow::Error::new;
 }
 
-/// A handler's error as a standard error. `HandlerError` does not implement [`Error`], so that `?` can
-/// convert any standard error into it.
+/// A handler's error as a standard error. `HandlerError` does not implement [`Error`], so that `?`
+/// can convert any standard error into it.
 struct Carried(HandlerError);
 
 impl Carried {

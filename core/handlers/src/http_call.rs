@@ -1,4 +1,5 @@
-//! Handler calls, which run outside of the lock that guards an [`HttpServer`](super::endpoint::HttpServer).
+//! Handler calls, which run outside of the lock that guards an
+//! [`HttpServer`](super::endpoint::HttpServer).
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -53,8 +54,8 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
 pub enum HandlerPoll<'f, K: Threading = ThreadSafe> {
     /// The answer, for [`HttpServer::finish`](super::endpoint::HttpServer::finish).
     Ready(HandlerOutput<'f>),
-    /// The handler is pending: pass it to [`HttpServer::track`](super::endpoint::HttpServer::track), then
-    /// poll it.
+    /// The handler is pending: pass it to
+    /// [`HttpServer::track`](super::endpoint::HttpServer::track), then poll it.
     Pending(PendingHandler<K>),
 }
 
@@ -128,7 +129,8 @@ impl CancelSignal {
 }
 
 impl<'f, K: Threading> HandlerCall<'f, K> {
-    /// Returns the handle of the request, for [`HttpServer::fail`](super::endpoint::HttpServer::fail).
+    /// Returns the handle of the request, for
+    /// [`HttpServer::fail`](super::endpoint::HttpServer::fail).
     #[must_use]
     pub const fn handle(&self) -> RequestHandle {
         self.request.handle

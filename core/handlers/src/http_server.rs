@@ -21,7 +21,7 @@ use super::executor::{PanicGuard, Panicked};
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
 use super::mailbox::{Command, Mailbox};
 use super::middleware::ServerLayers as _;
-use super::proof_replies::ProofReplies;
+use super::protection::ProofReplies;
 use super::reply::Outcome;
 use super::sealing;
 use super::server::Server;
@@ -114,7 +114,8 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.machine.catch_panics(guard);
     }
 
-    /// Runs blocking handlers with `spawn`: see [`Endpoint::set_spawner`](super::endpoint::Endpoint::set_spawner).
+    /// Runs blocking handlers with `spawn`: see
+    /// [`Endpoint::set_spawner`](super::endpoint::Endpoint::set_spawner).
     pub fn set_spawner(&mut self, spawn: fn(Job)) {
         self.endpoint.default_spawner = Some(spawn);
     }

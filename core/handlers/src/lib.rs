@@ -55,14 +55,14 @@
 //!
 //! A handler is a function or a closure, plain or `async`, that takes a [`Call`] of its arguments
 //! and returns what fits: text, content, [`Structured`] values, or a `Result` of these with
-//! [`HandlerError`], into which `?` turns any error; a handler in [`fallible`](fallible()) has an error
-//! of its own. It runs where the connection is driven, so a plain
-//! one must be quick; [`blocking`](blocking()) handlers go to threads of their own. An `async` one
-//! is dropped where it waits when its request is cancelled.
+//! [`HandlerError`], into which `?` turns any error; a handler in [`fallible`](fallible()) has an
+//! error of its own. It runs where the connection is driven, so a plain one must be quick;
+//! [`blocking`](blocking()) handlers go to threads of their own. An `async` one is dropped where it
+//! waits when its request is cancelled.
 //!
-//! What handlers share is a [`State`] of the server: a handler takes it after the call. A handler also
-//! owns the values that its closure captures by `move`. An `async` closure is cloned for each call,
-//! and so are its values.
+//! What handlers share is a [`State`] of the server: a handler takes it after the call. A handler
+//! also owns the values that its closure captures by `move`. An `async` closure is cloned for each
+//! call, and so are its values.
 //!
 //! # Questions
 //!
@@ -179,8 +179,6 @@ mod mailbox;
 pub mod middleware;
 #[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
 mod no_authorization;
-#[cfg(feature = "http")]
-mod proof_replies;
 #[cfg(feature = "http")]
 mod protection;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Servers that require a token.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -8,22 +9,24 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, Item};
-use mcp_sansio::http::{ExchangeId, ParsedBody, ReadRequest, RequestHead, Response, StoreError};
+use mcp_sansio::http::{
+    ExchangeId, ParsedBody, ProofId, ReadRequest, RequestHead, Response, StoreError,
+};
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Caller, Instant};
 use mcp_sansio_oauth::protected_resource::{
     DpopProof, Grant, ItemLookup, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
+use mcp_sansio_sync::Mutex;
 
 use super::executor::{PanicGuard, Panicked};
 use super::function::{Async, Plain};
-use super::http_server::HttpServer;
-use super::proof_replies::ProofSlot;
+use super::http_server::{HttpServer, HttpServerMachine};
 use super::reply::HandlerError;
 use super::server::Server;
 use super::server_card::ServerCard;
@@ -235,8 +238,8 @@ impl<K: Threading> HttpServer<K> {
     }
 
     /// Records the proof of a request whose token was [checked](Self::authorize), if nodes share a
-    /// store: await it before [`handle_request`](Self::handle_request), because another node may have
-    /// accepted the proof before. `None` if there is nothing to record.
+    /// store: await it before [`handle_request`](Self::handle_request), because another node may
+    /// have accepted the proof before. `None` if there is nothing to record.
     pub fn record_proof(&mut self, grant: &Grant, now: Instant) -> Option<ProofRecord> {
         let proof = grant.used_proof()?;
         let protection = self.endpoint.handlers.http.protection.as_ref()?;
@@ -520,6 +523,43 @@ impl super::context::Context {
             // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-003]
             None if self.caller.is_owner() => Ok(()),
             None => Err(HandlerError::failed("this server checks no tokens")),
+        }
+    }
+}
+
+// ------------------------------------------------------------------ requests whose proof is being recorded in the store of several nodes
+
+/// The proofs that are being recorded.
+#[derive(Debug, Default)]
+pub(super) struct ProofReplies(pub(super) BTreeMap<ProofId, Arc<ProofSlot>>);
+
+/// The reply to one request to record a proof.
+#[derive(Debug, Default)]
+pub(super) struct ProofSlot(pub(super) Mutex<ProofReply>);
+
+/// The reply, once it has arrived, and the task that waits for it.
+#[derive(Debug, Default)]
+pub(super) struct ProofReply {
+    pub(super) outcome: Option<Result<(), StoreError>>,
+    pub(super) waiting: Option<Waker>,
+}
+
+impl ProofReplies {
+    /// Tells the outcomes that the machine knows.
+    pub(super) fn complete_all(&mut self, machine: &mut HttpServerMachine) {
+        while let Some((proof, result)) = machine.poll_proof() {
+            self.complete(proof, result);
+        }
+    }
+
+    fn complete(&mut self, proof: ProofId, result: Result<(), StoreError>) {
+        let Some(slot) = self.0.remove(&proof) else { return };
+        let waker = slot.0.lock(|reply| {
+            reply.outcome = Some(result);
+            reply.waiting.take()
+        });
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 }

@@ -227,8 +227,8 @@ impl SerializeAt for ResultBody {
 /// ```
 #[non_exhaustive]
 pub enum HandlerError {
-    /// The work failed, with a text for the client. A tool's failure is a result that the model sees,
-    /// so that it can retry differently; elsewhere it is an internal error.
+    /// The work failed, with a text for the client. A tool's failure is a result that the model
+    /// sees, so that it can retry differently; elsewhere it is an internal error.
     // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
     Failed(String),
     /// The work failed, with a text that was not written for the client: that of the error that `?`

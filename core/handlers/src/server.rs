@@ -128,8 +128,8 @@ impl<K: Threading> fmt::Debug for Handlers<K> {
 pub(super) struct MethodHandler<K: Threading> {
     pub(super) method: String,
     pub(super) function: K::Function,
-    /// Declares the method to clients, if the protocol has a capability for it that the catalog does
-    /// not declare.
+    /// Declares the method to clients, if the protocol has a capability for it that the catalog
+    /// does not declare.
     pub(super) declare: Option<fn(&mut ServerCapabilities)>,
 }
 
@@ -314,10 +314,10 @@ impl<K: Threading> Server<K> {
         }
     }
 
-    /// Registers a handler for requests of `method`, which an extension defines. It takes `Call<T>`,
-    /// where the parameters deserialize to `T`, and returns
-    /// [`Json`](mcp_sansio::jsonrpc::Json). A method of the protocol cannot be registered:
-    /// that is an error of [`endpoint`](Self::endpoint), like the errors of items.
+    /// Registers a handler for requests of `method`, which an extension defines. It takes
+    /// `Call<T>`, where the parameters deserialize to `T`, and returns
+    /// [`Json`](mcp_sansio::jsonrpc::Json). A method of the protocol cannot be registered: that is
+    /// an error of [`endpoint`](Self::endpoint), like the errors of items.
     #[must_use]
     pub fn request<M>(
         mut self,
@@ -491,7 +491,8 @@ impl<K: Threading> Server<K> {
         }
     }
 
-    /// Notes a mistake. The first one is reported, except that a missing state is not a mistake yet.
+    /// Notes a mistake. The first one is reported, except that a missing state is not a mistake
+    /// yet.
     pub(super) fn note(&mut self, problem: CatalogError) {
         if matches!(self.problem, None | Some(CatalogError::MissingState { .. })) {
             self.problem = Some(problem);

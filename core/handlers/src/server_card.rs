@@ -21,11 +21,12 @@ const SUFFIX: &str = "/server-card";
 const NAME_LENGTH_MAX: usize = 200;
 const DESCRIPTION_LENGTH_MAX: usize = 100;
 
-/// A public description of a server on HTTP, which clients and registries read without a connection.
+/// A public description of a server on HTTP, which clients and registries read without a
+/// connection.
 ///
-/// It implements the draft SEP-2127: its format, its place and this type may change with any version
-/// of this crate. A card does not list tools or other items. Its content is not verified: after
-/// connecting, the statements of the server take precedence.
+/// It implements the draft SEP-2127: its format, its place and this type may change with any
+/// version of this crate. A card does not list tools or other items. Its content is not verified:
+/// after connecting, the statements of the server take precedence.
 ///
 /// ```
 /// use mcp_sansio_handlers::{Server, ServerCard};
@@ -138,8 +139,8 @@ impl ServerCard {
         self
     }
 
-    /// Adds an endpoint of Streamable HTTP, with all revisions: the URL that clients use. A server with
-    /// this card answers at `/server-card` below its path.
+    /// Adds an endpoint of Streamable HTTP, with all revisions: the URL that clients use. A server
+    /// with this card answers at `/server-card` below its path.
     ///
     /// # Errors
     ///
@@ -216,8 +217,8 @@ impl ServerCard {
 }
 
 impl<K: Threading> Server<K> {
-    /// Serves a card over HTTP, at `/server-card` below the path of each of its endpoints, without a
-    /// token. It implements a draft: see [`ServerCard`].
+    /// Serves a card over HTTP, at `/server-card` below the path of each of its endpoints, without
+    /// a token. It implements a draft: see [`ServerCard`].
     #[must_use]
     pub fn card(mut self, card: ServerCard) -> Self {
         self.functions().http.card = Some(Arc::new(card));

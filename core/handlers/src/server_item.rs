@@ -51,8 +51,8 @@ pub struct ServerItem<D, K: Threading = ThreadSafe> {
     pub(super) details: Option<Box<ItemDetails<K>>>,
 }
 
-/// Properties that few items have. Its methods are pointers, so that their code is linked only into programs
-/// with such an item.
+/// Properties that few items have. Its methods are pointers, so that their code is linked only into
+/// programs with such an item.
 pub(super) struct ItemDetails<K: Threading> {
     states: StateTypes,
     pub(super) arguments: Option<ArgumentHandlers<K>>,
@@ -123,9 +123,9 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
         item
     }
 
-    /// Requires a scope, in addition to those of earlier calls: for callers without it, the item does
-    /// not exist, except that HTTP clients are told to return with a token that has the scope. See
-    /// [`Catalog::restrict`].
+    /// Requires a scope, in addition to those of earlier calls: for callers without it, the item
+    /// does not exist, except that HTTP clients are told to return with a token that has the scope.
+    /// See [`Catalog::restrict`].
     ///
     /// ```
     /// use mcp_sansio_handlers::{Call, NoArguments, Server, ServerItem};
@@ -143,8 +143,8 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
         self.audience(audience.unwrap_or_default().scope(scope))
     }
 
-    /// Shows the item only to callers for which `is_visible` returns true, in addition to scopes and
-    /// principals that are required: see [`Audience::condition`]. For others it does not exist.
+    /// Shows the item only to callers for which `is_visible` returns true, in addition to scopes
+    /// and principals that are required: see [`Audience::condition`]. For others it does not exist.
     ///
     /// ```
     /// use std::collections::HashSet;
@@ -171,10 +171,10 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
         self.audience(audience.unwrap_or_default().condition(name, is_visible))
     }
 
-    /// Shows the item to a legacy session alone, or to those of several calls, in addition to scopes,
-    /// principals and conditions that are required: see [`Audience::session`]. For others it does
-    /// not exist, and they are not notified of it. The server removes the item when the last of
-    /// these sessions ends.
+    /// Shows the item to a legacy session alone, or to those of several calls, in addition to
+    /// scopes, principals and conditions that are required: see [`Audience::session`]. For others
+    /// it does not exist, and they are not notified of it. The server removes the item when the
+    /// last of these sessions ends.
     ///
     /// Names are unique among all items of a server, so items of different sessions have different
     /// ones. In a cluster, an item belongs to one node, as every edit of a catalog does.
@@ -244,13 +244,13 @@ impl<K: Threading> ServerItem<Tool, K> {
         self.annotate(|hints| hints.open_world_hint(open))
     }
 
-    /// Mirrors an argument into the header `Mcp-Param-{name}`, so that intermediaries can route a call
-    /// without reading its body. The argument is a string, an integer, a boolean, or an `Option` of
-    /// one; clients of 2026-07-28 send the header over HTTP, and servers on HTTP compare it with the
-    /// argument.
+    /// Mirrors an argument into the header `Mcp-Param-{name}`, so that intermediaries can route a
+    /// call without reading its body. The argument is a string, an integer, a boolean, or an
+    /// `Option` of one; clients of 2026-07-28 send the header over HTTP, and servers on HTTP
+    /// compare it with the argument.
     ///
-    /// An argument that the schema does not have is an error where the tool is added. An argument of
-    /// another type, or a name that is invalid or taken, is an error where the server
+    /// An argument that the schema does not have is an error where the tool is added. An argument
+    /// of another type, or a name that is invalid or taken, is an error where the server
     /// [starts on HTTP](super::endpoint::HttpServerError).
     ///
     /// ```
@@ -317,8 +317,8 @@ impl<D, K: Threading> ServerItem<D, K> {
     }
 }
 
-/// Adds the annotation of a mirrored argument to a property of a schema. Returns `None` if the schema
-/// does not have the property.
+/// Adds the annotation of a mirrored argument to a property of a schema. Returns `None` if the
+/// schema does not have the property.
 fn annotate_property(schema: &Json, argument: &str, name: &str) -> Option<Json> {
     let mut schema: Value = schema.decode().ok()?;
     let property = schema.get_mut("properties")?.get_mut(argument)?.as_object_mut()?;
@@ -519,8 +519,8 @@ impl<K: Threading> CatalogEdit<'_, K> {
     ///
     /// # Errors
     ///
-    /// The item is invalid, its key is taken, or its handler takes a [`State`](super::State) that the
-    /// server does not have.
+    /// The item is invalid, its key is taken, or its handler takes a [`State`](super::State) that
+    /// the server does not have.
     pub fn add_item<D: ItemDefinition>(
         &mut self,
         item: ServerItem<D, K>,

@@ -95,8 +95,8 @@ impl Caller {
         Self { known: Some(Arc::new(known)), origin: Origin::ELSEWHERE }
     }
 
-    /// Returns the same sender in a session, or in none. The machines do it for each request: callers
-    /// that an adapter passes need no session.
+    /// Returns the same sender in a session, or in none. The machines do it for each request:
+    /// callers that an adapter passes need no session.
     #[must_use]
     pub const fn with_session(mut self, session: Option<SessionKey>) -> Self {
         self.origin = self.origin.with_session(session);

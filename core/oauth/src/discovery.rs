@@ -77,7 +77,8 @@ impl MetadataUrls {
     }
 
     /// Returns the metadata URLs of an authorization server, by its issuer identifier in the
-    /// resource metadata. The document must contain the same text as `issuer`, except for a final slash.
+    /// resource metadata. The document must contain the same text as `issuer`, except for a final
+    /// slash.
     ///
     /// # Errors
     ///

@@ -2,8 +2,9 @@ use crate::atomic::{AtomicUsize, Ordering};
 
 /// A number of running tasks. A waiter may wait until all of them have ended.
 ///
-/// The number and the mark that someone waits are one atomic word, so that both sides agree on which
-/// came first: with two words, the last task could miss the mark while the waiter misses its end.
+/// The number and the mark that someone waits are one atomic word, so that both sides agree on
+/// which came first: with two words, the last task could miss the mark while the waiter misses its
+/// end.
 #[derive(Debug, Default)]
 pub struct TaskCount(AtomicUsize);
 
@@ -18,8 +19,8 @@ impl TaskCount {
         self.0.fetch_add(ONE, Ordering::Relaxed);
     }
 
-    /// Counts a task that ends. Returns whether it was the last one, and someone may wait for it: wake
-    /// all that have registered.
+    /// Counts a task that ends. Returns whether it was the last one, and someone may wait for it:
+    /// wake all that have registered.
     #[must_use]
     pub fn end(&self) -> bool {
         // Release: what the task has done is visible to the waiter. Acquire: the registration is

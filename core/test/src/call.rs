@@ -11,9 +11,9 @@ use super::stream::connect;
 
 /// Creates the call of a tool by hand, to test a handler as a function.
 ///
-/// The call has the latest revision and no principal: see `Identity::call` for one with a principal.
-/// Its connection is over, so that its progress and its logs are lost, and commands such as
-/// `resource_updated` return `SendError::Closed`. To test those, and what clients receive, use
+/// The call has the latest revision and no principal: see `Identity::call` for one with a
+/// principal. Its connection is over, so that its progress and its logs are lost, and commands such
+/// as `resource_updated` return `SendError::Closed`. To test those, and what clients receive, use
 /// [`connect`](crate::connect()).
 ///
 /// ```

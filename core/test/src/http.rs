@@ -131,8 +131,8 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
     }
 
     /// Sets the sender of all later requests, as an adapter that checks their credentials does. The
-    /// check of a protected server is skipped, and its scopes apply. Without an identity a protected
-    /// server checks the tokens that the client sends; the check must not wait.
+    /// check of a protected server is skipped, and its scopes apply. Without an identity a
+    /// protected server checks the tokens that the client sends; the check must not wait.
     #[must_use]
     pub fn identity(mut self, identity: impl Into<Option<Identity>>) -> Self {
         self.identity = identity.into();

@@ -53,8 +53,8 @@ pub trait Transport {
 /// only moves when the test waits.
 ///
 /// Create one with [`connect`](crate::connect), with [`connect_http`](crate::connect_http), or from
-/// endpoints of your own with [`new`](Self::new). A handler that panics fails the test: the panic is
-/// not caught, as an adapter would.
+/// endpoints of your own with [`new`](Self::new). A handler that panics fails the test: the panic
+/// is not caught, as an adapter would.
 ///
 /// ```
 /// use mcp_sansio::peer::Failure;
@@ -188,8 +188,8 @@ impl<T: Transport> Pair<T> {
         panic!("no end after {STEPS_MAX} steps:\n{}", self.transcript)
     }
 
-    /// Starts a call: runs both sides until there is no more progress, and returns the future of the
-    /// answer. `future` must not be ready yet.
+    /// Starts a call: runs both sides until there is no more progress, and returns the future of
+    /// the answer. `future` must not be ready yet.
     ///
     /// # Panics
     ///

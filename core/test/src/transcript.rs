@@ -56,9 +56,9 @@ impl Transcript {
         self.lines.clear();
     }
 
-    /// Returns the lines with the kind of each message in place of its text: the method of a request
-    /// or notification, `result`, or `error` with its code. The outline does not change when a
-    /// message gets another member.
+    /// Returns the lines with the kind of each message in place of its text: the method of a
+    /// request or notification, `result`, or `error` with its code. The outline does not change
+    /// when a message gets another member.
     #[must_use]
     pub fn outline(&self) -> Vec<String> {
         let shorten = |line: &String| match line.find(['{', '[']) {

@@ -23,7 +23,8 @@ pub(crate) fn seal_states(server: Server) -> Server {
 }
 
 /// Seals request states with the key in the first line of a file. States that were sealed with the
-/// keys in the other lines are accepted, so that all nodes can change their key one after the other.
+/// keys in the other lines are accepted, so that all nodes can change their key one after the
+/// other.
 ///
 /// # Errors
 ///

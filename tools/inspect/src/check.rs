@@ -35,8 +35,8 @@ struct Summary {
 /// The maximum length of a text in the summary, in characters.
 const TEXT_LENGTH_MAX: usize = 200;
 
-/// Lists everything and tries one item of each kind; with `read_only`, only a tool that is annotated
-/// as read-only.
+/// Lists everything and tries one item of each kind; with `read_only`, only a tool that is
+/// annotated as read-only.
 pub(crate) async fn check(
     client: &Client,
     session: &Session,

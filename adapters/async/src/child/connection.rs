@@ -37,9 +37,9 @@ impl SpawnOptions {
     /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost), later calls wait for
     /// the new process, and subscriptions and the log level are restored.
     ///
-    /// The backoff sets the delay before each start, and how many are tried in a row; a process that
-    /// ran for the [`ceiling`](Backoff::ceiling) counts as a success. After the last attempt the
-    /// connection closes.
+    /// The backoff sets the delay before each start, and how many are tried in a row; a process
+    /// that ran for the [`ceiling`](Backoff::ceiling) counts as a success. After the last attempt
+    /// the connection closes.
     #[must_use]
     pub const fn respawn(mut self, backoff: Backoff) -> Self {
         self.respawn = Some(backoff);
@@ -164,8 +164,8 @@ impl<P: Process> ChildConnection<P> {
     }
 
     /// Kills the server, and the processes that it started. Calls in flight end with
-    /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost). The connection closes,
-    /// unless it [starts the server again](SpawnOptions::respawn).
+    /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost). The connection
+    /// closes, unless it [starts the server again](SpawnOptions::respawn).
     pub fn kill(&self) {
         self.slot.with(ChildServer::kill);
     }

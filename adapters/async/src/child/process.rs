@@ -64,7 +64,8 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>>;
 
-    /// Writes to the standard error of this process, without blocking the thread. Errors are ignored.
+    /// Writes to the standard error of this process, without blocking the thread. Errors are
+    /// ignored.
     fn forward(text: String) -> impl Future<Output = ()> + Send;
 }
 

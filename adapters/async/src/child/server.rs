@@ -25,8 +25,8 @@ use crate::{ByteStream, Runtime};
 /// processes that a launcher such as a shell or a package runner has started end with it. If some
 /// outlive the child, they get `SIGTERM`, and `SIGKILL` after [`GracePeriods::terminate`] or once
 /// none of them holds the standard error. Ctrl-C at a terminal only reaches this process; the child
-/// then reads the end of its input. On Windows the child and the processes that it started are a job
-/// object, which also ends with this process.
+/// then reads the end of its input. On Windows the child and the processes that it started are a
+/// job object, which also ends with this process.
 pub struct ChildServer<P: Process> {
     group: Arc<Group>,
     stream: StreamControl<P::Stream>,

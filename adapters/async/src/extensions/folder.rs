@@ -7,9 +7,9 @@ use mcp_sansio_extensions::skills::{SkillSet, SkillSetBuilder, SkillSetError};
 
 /// Reads a folder of skills from disk: every directory in it that contains a `SKILL.md` is a skill.
 ///
-/// The files are read into memory, so that entries and files always agree; to serve a later state of
-/// the folder, read it again and [replace](super::ServedSkills::replace) the set. Reading blocks: do
-/// it at the start, or on a thread that may block.
+/// The files are read into memory, so that entries and files always agree; to serve a later state
+/// of the folder, read it again and [replace](super::ServedSkills::replace) the set. Reading
+/// blocks: do it at the start, or on a thread that may block.
 ///
 /// ```
 /// use mcp_sansio_async::skills::{ServedSkills, SkillFolder};
@@ -27,8 +27,8 @@ use mcp_sansio_extensions::skills::{SkillSet, SkillSetBuilder, SkillSetError};
 /// ```
 ///
 /// Names that begin with a dot are left out, such as `.git` and `.env`. Symbolic links are refused:
-/// they could publish files from outside of the folder. Within the bounds below nothing else is left
-/// out, so that a host finds every file that a skill mentions.
+/// they could publish files from outside of the folder. Within the bounds below nothing else is
+/// left out, so that a host finds every file that a skill mentions.
 #[derive(Clone, Debug)]
 #[must_use = "call `read`"]
 pub struct SkillFolder {
@@ -40,15 +40,16 @@ pub struct SkillFolder {
     depth_max: usize,
 }
 
-/// The default of [`SkillFolder::files_max`]. 4,096: eight skills of the largest size, and hundreds of
-/// usual ones.
+/// The default of [`SkillFolder::files_max`]. 4,096: eight skills of the largest size, and hundreds
+/// of usual ones.
 const FILES_MAX: usize = 4096;
 
-/// The default of [`SkillFolder::bytes_max`], in bytes. 64 MiB: four skills of the largest size, and
-/// little for the memory of a server.
+/// The default of [`SkillFolder::bytes_max`], in bytes. 64 MiB: four skills of the largest size,
+/// and little for the memory of a server.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// The default of [`SkillFolder::depth_max`]. 16: some levels for the organization, some in a skill.
+/// The default of [`SkillFolder::depth_max`]. 16: some levels for the organization, some in a
+/// skill.
 const DEPTH_MAX: usize = 16;
 
 /// Why a folder of skills could not be read.
@@ -63,7 +64,8 @@ pub enum SkillFolderError {
         /// The reason.
         source: io::Error,
     },
-    /// There is a symbolic link, a device, a pipe or a socket. Replace it with a file, or remove it.
+    /// There is a symbolic link, a device, a pipe or a socket. Replace it with a file, or remove
+    /// it.
     #[error("{}: neither a file nor a directory; symbolic links are not followed", .0.display())]
     Special(PathBuf),
     /// A name is not UTF-8.
@@ -155,8 +157,8 @@ struct Reader<'f> {
 
 impl Reader<'_> {
     /// Adds the files below a directory. Each name is opened in the open directory: if a directory
-    /// or file is replaced meanwhile, the content of the original or an error is the result, never a
-    /// file outside of the folder.
+    /// or file is replaced meanwhile, the content of the original or an error is the result, never
+    /// a file outside of the folder.
     fn directory(
         &mut self,
         mut builder: SkillSetBuilder,

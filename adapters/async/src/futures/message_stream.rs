@@ -11,8 +11,8 @@ use crate::ByteStream;
 /// A [`ByteStream`] over a connection that carries messages, such as a WebSocket or a queue: each
 /// message is a frame.
 ///
-/// `reader` is a stream of received messages, and `writer` a sink for the text of messages to send. The
-/// reader must limit the length of a message.
+/// `reader` is a stream of received messages, and `writer` a sink for the text of messages to send.
+/// The reader must limit the length of a message.
 ///
 /// ```
 /// use futures_util::{SinkExt, StreamExt, sink, stream};

@@ -44,10 +44,10 @@ const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
 /// Performs HTTP exchanges: connection pool, TLS, proxies. Clones share the pool and the eras
 /// learned by [`connect_with`](super::connect_with).
 ///
-/// It speaks HTTP/1.1 and, if the runtime [supports it](crate::network::HyperRuntime::HTTP2), HTTP/2 with servers that
-/// negotiate it in the TLS handshake. Exchanges do not wait for one another: over HTTP/1.1 each has
-/// its own connection, over HTTP/2 each has a stream, as many as the server allows. It follows no
-/// redirects, stores no cookies and decodes no bodies.
+/// It speaks HTTP/1.1 and, if the runtime [supports it](crate::network::HyperRuntime::HTTP2),
+/// HTTP/2 with servers that negotiate it in the TLS handshake. Exchanges do not wait for one
+/// another: over HTTP/1.1 each has its own connection, over HTTP/2 each has a stream, as many as
+/// the server allows. It follows no redirects, stores no cookies and decodes no bodies.
 ///
 /// A response head may have at most 64 KiB, and 100 fields over HTTP/1.1. Since HTTP/1.1 heads are
 /// read in chunks of 64 KiB, a longer one is only certain to be refused at 128 KiB.
@@ -213,8 +213,8 @@ impl<R: Dial> ConnectorBuilder<R> {
     }
 
     /// Presents a client certificate to servers that ask for one: the certificate and its
-    /// intermediates, in DER, and the private key, in the DER form of PKCS #8, PKCS #1 or SEC 1. Has
-    /// no effect with [`tls_config`](Self::tls_config).
+    /// intermediates, in DER, and the private key, in the DER form of PKCS #8, PKCS #1 or SEC 1.
+    /// Has no effect with [`tls_config`](Self::tls_config).
     ///
     /// # Errors
     ///

@@ -57,8 +57,8 @@ struct Connection {
     own: Counter,
     /// The share of the client at the other end of the connection, if it is known.
     peer: Option<Arc<CallerShare>>,
-    /// The share of the last caller that is not the peer: the principal of a token, or a client that
-    /// a proxy names.
+    /// The share of the last caller that is not the peer: the principal of a token, or a client
+    /// that a proxy names.
     caller: Mutex<Option<Arc<CallerShare>>>,
 }
 
@@ -83,8 +83,8 @@ impl Budget {
     }
 
     /// Returns the part of one connection, which counts against the share of the client that
-    /// `service` was [given](HttpService::with_remote_address) for it, and of which it can use at most
-    /// `max`.
+    /// `service` was [given](HttpService::with_remote_address) for it, and of which it can use at
+    /// most `max`.
     #[must_use]
     pub fn connection<R: Runtime>(&self, service: &HttpService<R>, max: usize) -> ConnectionBudget {
         self.connection_of(service.peer_name(), max)

@@ -49,7 +49,8 @@ impl Health {
             (false, false) => (StatusCode::OK, "ready"),
         };
         let store = if machine.is_store_available() { "available" } else { "unavailable" };
-        // The sender has shown no token, and how much a protected server is used is not for strangers.
+        // The sender has shown no token, and how much a protected server is used is not for
+        // strangers.
         let counts = if state.server.resource().is_some() {
             String::new()
         } else {

@@ -138,8 +138,8 @@ impl Http2Streams {
         }
     }
 
-    /// Serves one request in the task of its stream. It is answered with 429 if the connection or its
-    /// client holds too many bytes, and with 503 if all connections together do.
+    /// Serves one request in the task of its stream. It is answered with 429 if the connection or
+    /// its client holds too many bytes, and with 503 if all connections together do.
     pub fn serve<R: Runtime, B: Body>(
         &self,
         service: &HttpService<R>,

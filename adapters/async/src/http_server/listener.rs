@@ -69,10 +69,10 @@ impl<N: Network, L> HttpListener<N, L> {
     }
 
     /// Whether the user at the other end of a Unix-domain socket is the caller of its requests:
-    /// the principal `uid:1000`, if the system [reports](crate::network::PeerAddress::of_unix) the user. A
-    /// [protected](mcp_sansio_handlers::Server::protect) server identifies callers by their tokens
-    /// instead. `true` by default. Turn it off behind a reverse proxy, which connects as one user
-    /// for all its clients.
+    /// the principal `uid:1000`, if the system [reports](crate::network::PeerAddress::of_unix) the
+    /// user. A [protected](mcp_sansio_handlers::Server::protect) server identifies callers by their
+    /// tokens instead. `true` by default. Turn it off behind a reverse proxy, which connects as one
+    /// user for all its clients.
     #[must_use]
     pub const fn peer_principals(mut self, principals: bool) -> Self {
         self.peer_principals = principals;
@@ -90,8 +90,8 @@ impl<N: Network, L> HttpListener<N, L> {
 
     /// Limits concurrent connections of one client: an address (for IPv6, its first 64 bits), or a
     /// user on this computer. Others are refused with 429. A quarter of
-    /// [`connections_max`](Self::connections_max) by default, and at most three quarters. Raise both
-    /// behind a reverse proxy, whose address all clients share.
+    /// [`connections_max`](Self::connections_max) by default, and at most three quarters. Raise
+    /// both behind a reverse proxy, whose address all clients share.
     #[must_use]
     pub const fn connections_per_caller_max(mut self, connections: usize) -> Self {
         self.connections_per_caller_max = Some(connections);

@@ -2,15 +2,13 @@
 //!
 //! [`HttpService`] answers requests of the crate [`http`]. A [`Runtime`](crate::Runtime) provides
 //! the time and runs pending handlers; an HTTP library provides the requests. [`HttpListener`] uses
-//! hyper for that, over the sockets of a [`Network`](crate::network::Network); other HTTP servers use [`Acceptor`].
+//! hyper for that, over the sockets of a [`Network`](crate::network::Network); other HTTP servers
+//! use [`Acceptor`].
 
-mod body;
 mod budget;
-mod caller;
 mod connection;
 mod current_task;
 mod exchange;
-mod handler_task;
 mod health;
 mod http2;
 #[cfg(feature = "http2")]
@@ -42,11 +40,11 @@ pub(crate) mod names {
     };
 }
 
-pub use body::{ResponseNotRead, ServedBody};
 pub use budget::{Budget, Charge, ConnectionBudget};
 pub use http2::{ConnectionAction, Http2Streams, Http2Timeouts};
 pub use listener::{Acceptor, HttpListener, Permit};
 pub use send_body::{Chunk, SendBody};
+pub use send_body::{ResponseNotRead, ServedBody};
 pub use service::HttpService;
 pub use shared_store::{ExternalEventStore, SharedStore, StoreOutcome};
 pub use socket::Socket;

@@ -1,13 +1,18 @@
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::{Version, header};
 use http_body::Body;
-use mcp_sansio::http::{Admission, Exhausted, RemoteAddress, RequestHead};
+use mcp_sansio::http::{Admission, Exhausted, RemoteAddress, RequestHead, Response};
+use mcp_sansio::{Caller, Principal};
+use mcp_sansio_handlers::TokenRequirement;
 
 use super::budget::{CallerName, Charge, ConnectionBudget};
+use super::runtime::with_timeout;
+use super::shared_server::SharedServer;
 
 /// Converts the head of a request for the machine. The client address comes from the request's
 /// extensions, or else from `remote`.
@@ -40,8 +45,8 @@ pub(super) fn request_head(
 /// Returns whether a request is malformed in a way that the library accepts. Software behind or in
 /// front of this server could interpret it differently.
 ///
-/// RFC 9112 section 3.2: one `Host`, even if the values are equal. RFC 9113 section 8.2.1: in HTTP/2
-/// the value of a field neither starts nor ends with a space or a tab.
+/// RFC 9112 section 3.2: one `Host`, even if the values are equal. RFC 9113 section 8.2.1: in
+/// HTTP/2 the value of a field neither starts nor ends with a space or a tab.
 pub(super) fn is_malformed(parts: &http::request::Parts) -> bool {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let has_blank = |value: &[u8]| is_blank(value.first()) || is_blank(value.last());
@@ -131,4 +136,38 @@ pub(super) async fn read_body<B: Body>(
         whole.bytes = rest.freeze();
     }
     Ok(whole)
+}
+
+// ------------------------------------------------------------------ caller
+
+/// Identifies the sender of a request: by its token, as an earlier layer did in the request's
+/// `extensions`, or as the `principal` of its connection. Otherwise returns the response that
+/// refuses the request. The lock is not held while a token is checked.
+pub(super) async fn identify(
+    shared: &Arc<SharedServer>,
+    head: &RequestHead<'_>,
+    extensions: &http::Extensions,
+    principal: Option<Principal>,
+) -> Result<Caller, Response> {
+    let authorization = shared.lock().server.authorize(head);
+    let mut checking = match authorization {
+        TokenRequirement::NotNeeded => return Ok(identified(extensions, principal)),
+        TokenRequirement::Respond(response) => return Err(response),
+        TokenRequirement::Check(checking) => checking,
+    };
+    let checked = with_timeout(checking.time(), &*shared.runtime, pin!(&mut checking)).await;
+    let Some(granted) = checked else { return Err(checking.unchecked()) };
+    let grant = granted?;
+    // Other nodes must not accept the same proof.
+    let recording = shared.change(|state| state.server.record_proof(&grant, shared.now()));
+    if let Some(recording) = recording {
+        recording.await?;
+    }
+    Ok(Caller::from(grant))
+}
+
+/// Returns the sender according to an earlier layer, or else to the connection.
+fn identified(extensions: &http::Extensions, principal: Option<Principal>) -> Caller {
+    let principal = || extensions.get().cloned().or(principal).into();
+    extensions.get().cloned().unwrap_or_else(principal)
 }

@@ -2,7 +2,7 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use mcp_sansio::http::{Response, ResponseHead};
 
-use super::body::ServedBody;
+use super::send_body::ServedBody;
 
 /// Converts a complete response.
 pub(super) fn whole(response: Response) -> http::Response<ServedBody> {

@@ -15,15 +15,15 @@ use mcp_sansio_handlers::endpoint::HttpServerError;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
 use super::budget::{CallerName, ConnectionBudget};
-use super::caller::identify;
 use super::exchange::{ResponseStart, ServerExchange};
 use super::health::Health;
+use super::request::identify;
 use super::request::{self, BodyError, BudgetedBody};
 use super::runtime::{AnyRuntime, with_timeout};
 use super::shared_server::SharedServer;
 use super::shared_store::OnlyEvents;
 use super::{
-    ExternalEventStore, ServedBody, SharedStore, handler_task, response, store_task, timer_task,
+    ExternalEventStore, ServedBody, SharedStore, exchange, response, store_task, timer_task,
 };
 use crate::network::PeerAddress;
 use crate::{Error, Runtime, seed};
@@ -63,8 +63,8 @@ impl Sender {
     }
 }
 
-/// How long [`HttpService::close`] waits for the store. 5 s: as long as a server waits for an action
-/// by default.
+/// How long [`HttpService::close`] waits for the store. 5 s: as long as a server waits for an
+/// action by default.
 const STORE_TIME: Duration = Duration::from_secs(5);
 
 impl<R: Runtime> HttpService<R> {
@@ -202,8 +202,8 @@ impl<R: Runtime> HttpService<R> {
 
     /// Accepts no more requests, through any clone, and waits until the responses in progress are
     /// complete, and the store has them. Open event streams end. On a server with a [shared
-    /// store](Self::with_shared_store), clients resume them on other nodes, so it waits for handlers
-    /// as well.
+    /// store](Self::with_shared_store), clients resume them on other nodes, so it waits for
+    /// handlers as well.
     pub async fn close(&self) {
         let shared = &self.shared;
         shared.change(|state| state.server.close(shared.now()));
@@ -218,15 +218,15 @@ impl<R: Runtime> HttpService<R> {
         let _in_time = with_timeout(STORE_TIME, &*shared.runtime, stored).await;
     }
 
-    /// Answers `GET` requests for `path` with the state of this node, for load balancers: 200, or 503
-    /// if the service is [closing](Self::close) or [not ready](Self::set_ready), or has not reached the
-    /// store of the nodes since it started. The body is JSON,
-    /// for example `{"status":"ready","store":"available","sessions":12,"dropped_store_actions":0}`.
+    /// Answers `GET` requests for `path` with the state of this node, for load balancers: 200, or
+    /// 503 if the service is [closing](Self::close) or [not ready](Self::set_ready), or has not
+    /// reached the store of the nodes since it started. The body is JSON, for example
+    /// `{"status":"ready","store":"available","sessions":12,"dropped_store_actions":0}`.
     ///
     /// Such a request needs no token, but an allowed host and origin, like all others: the names of
-    /// this machine always are. A [protected](Server::protect) server leaves out the counts. A store
-    /// that is no longer available does not take a node out of service: it is usually the same for
-    /// all nodes, which continue with their own memory.
+    /// this machine always are. A [protected](Server::protect) server leaves out the counts. A
+    /// store that is no longer available does not take a node out of service: it is usually the
+    /// same for all nodes, which continue with their own memory.
     #[must_use]
     pub fn health(self, path: impl Into<String>) -> Self {
         // Set once, before the service is cloned.
@@ -363,7 +363,7 @@ async fn answer(
     // future.
     let begun = poll_fn(|cx| {
         let (mut exchange, work) = ServerExchange::begin(shared, head, &body.bytes, caller);
-        let completed = work.and_then(|work| handler_task::start(shared, work, cx));
+        let completed = work.and_then(|work| exchange::start_handler(shared, work, cx));
         let start = completed.and_then(|completed| exchange.complete(completed));
         Poll::Ready((exchange, start))
     });

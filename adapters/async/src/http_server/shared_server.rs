@@ -9,7 +9,7 @@ use mcp_sansio_handlers::endpoint::{HandlerCall, HttpServer};
 use mcp_sansio_sync::TaskCount;
 
 use super::budget::Budget;
-use super::handler_task;
+use super::exchange;
 use super::health::Health;
 use super::runtime::AnyRuntime;
 use crate::{StopHandle, panic_guard};
@@ -92,7 +92,7 @@ impl Deferred {
             abort.stop();
         }
         for work in self.calls {
-            handler_task::spawn(shared, work);
+            exchange::spawn_handler(shared, work);
         }
     }
 }

@@ -15,7 +15,8 @@ pub trait SharedStore: Send + Sync + 'static {
     ///
     /// Many futures are pending at the same time. They are first polled in the order of their
     /// actions, and the actions of one session must take effect in that order, as they do if each
-    /// future sends its action at the first poll on one connection. So must the messages to one node.
+    /// future sends its action at the first poll on one connection. So must the messages to one
+    /// node.
     ///
     /// A future must end, also if the store does not answer: the number of pending ones is
     /// [limited](Self::PENDING_MAX). A dropped future means that the server is gone.

@@ -12,8 +12,8 @@ use super::{SharedStore, StoreOutcome};
 /// Actions and outcomes handled under one lock. 64: others wait for the lock.
 const BATCH: usize = 64;
 
-/// Bytes of actions that are executed at the same time, not counting the last. 8 MiB: two messages of
-/// the maximum length, so that a store soon gets to a heartbeat behind them.
+/// Bytes of actions that are executed at the same time, not counting the last. 8 MiB: two messages
+/// of the maximum length, so that a store soon gets to a heartbeat behind them.
 const PENDING_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Executes store actions, and forwards messages of other nodes, until the server is dropped.
@@ -135,8 +135,8 @@ fn take_completed<F: Future>(
     completed
 }
 
-/// Takes actions of the machine, and adds their bytes to those of the pending ones. If it has no more,
-/// the task is woken when there are.
+/// Takes actions of the machine, and adds their bytes to those of the pending ones. If it has no
+/// more, the task is woken when there are.
 fn take_actions(
     shared: &Arc<SharedServer>,
     (room, pending_bytes): (usize, &mut usize),

@@ -160,15 +160,16 @@ impl Claims {
                 return Err(JwtError::Early);
             }
         }
-        // The core checks the binding to a key of the client (RFC 9449, section 6), and nothing checks
-        // others. A bound token that is presented as a bearer token may be stolen.
+        // The core checks the binding to a key of the client (RFC 9449, section 6), and nothing
+        // checks others. A bound token that is presented as a bearer token may be stolen.
         if self.cnf.is_some() && self.thumbprint().is_none() {
             return Err(JwtError::Bound);
         }
         Ok(())
     }
 
-    /// Returns the thumbprint of the key that the token is bound to, if it is bound to nothing else.
+    /// Returns the thumbprint of the key that the token is bound to, if it is bound to nothing
+    /// else.
     fn thumbprint(&self) -> Option<&str> {
         let confirmation = self.cnf.as_ref()?;
         confirmation.get("jkt")?.as_str().filter(|_| confirmation.len() == 1)

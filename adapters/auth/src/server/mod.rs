@@ -66,8 +66,8 @@ impl From<JwtError> for TokenRefusal {
 
 // ------------------------------------------------------------------ dpop
 
-/// Creates a verifier for the proofs of clients whose tokens are bound to a key (DPoP, RFC 9449), with
-/// all [algorithms](Algorithm).
+/// Creates a verifier for the proofs of clients whose tokens are bound to a key (DPoP, RFC 9449),
+/// with all [algorithms](Algorithm).
 ///
 /// ```
 /// use mcp_sansio_auth::dpop_verifier;

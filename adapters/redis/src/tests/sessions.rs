@@ -30,8 +30,8 @@ async fn a_session_is_opened_by_any_node() {
         store.put_session(&id, first(9), node(3), &fields, IDLE).await.unwrap().unwrap();
         store.put_session(&id, first(2), node(2), &fields, IDLE).await.unwrap().unwrap();
         assert_eq!(store.open_session(&id, node(4), IDLE).await.unwrap().unwrap().replica, 10);
-        // In an empty store, each node skips numbers, because others may not have stored the session
-        // again yet.
+        // In an empty store, each node skips numbers, because others may not have stored the
+        // session again yet.
         server.cli(&["DEL", &store.keys.session(&id)]);
         for taken in [4, 7] {
             let numbers = Numbers { replica: 3, taken, skipped: 20 };

@@ -123,8 +123,8 @@ pub enum InvalidApp {
 }
 
 impl App {
-    /// Creates a page from its URI, which starts with `ui://`, its name in the list of resources, and
-    /// its document, which starts with `<!DOCTYPE html>`.
+    /// Creates a page from its URI, which starts with `ui://`, its name in the list of resources,
+    /// and its document, which starts with `<!DOCTYPE html>`.
     ///
     /// # Errors
     ///

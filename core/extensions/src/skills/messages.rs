@@ -40,8 +40,8 @@ pub struct ListSkillsParams {
 
 /// The result of `skills/list`: a page of entries.
 ///
-/// An entry is kept as JSON: one that is broken does not make the others unreadable. Decode each to a
-/// [`Skill`].
+/// An entry is kept as JSON: one that is broken does not make the others unreadable. Decode each to
+/// a [`Skill`].
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

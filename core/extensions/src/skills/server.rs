@@ -40,8 +40,8 @@ use super::set::{PAGE_SIZE_DEFAULT, SkillChanges, SkillReadError, SkillSet};
 /// ```
 ///
 /// `skills/list`, `skills/get` and `resources/directory/read` are answered from the set, and so are
-/// reads of its files. `resources/list` contains the `SKILL.md` of each listed skill, so that clients
-/// without the extension find them.
+/// reads of its files. `resources/list` contains the `SKILL.md` of each listed skill, so that
+/// clients without the extension find them.
 #[derive(Clone)]
 pub struct ServedSkills {
     shared: Arc<Shared>,
@@ -83,8 +83,8 @@ impl ServedSkills {
         Self { shared: Arc::new(Shared { set: Mutex::new(Arc::new(set)) }), options }
     }
 
-    /// Sets how long clients may keep entries and files. By default they are stale at once, so that a
-    /// replaced set is seen.
+    /// Sets how long clients may keep entries and files. By default they are stale at once, so that
+    /// a replaced set is seen.
     #[must_use]
     pub fn cache(mut self, cache: CacheHints) -> Self {
         self.options.cache = cache;
@@ -112,8 +112,8 @@ impl ServedSkills {
         self.shared.set.lock(|set| Arc::clone(set))
     }
 
-    /// Registers the extension, its methods and the files with a server. A mistake is an error of the
-    /// server's `endpoint`.
+    /// Registers the extension, its methods and the files with a server. A mistake is an error of
+    /// the server's `endpoint`.
     // MCP 2026-07-28 skills:skills#capability-negotiation [SKILL-002] [SKILL-003] [SKILL-004]
     #[must_use]
     pub fn register<K: Threading>(&self, server: Server<K>) -> Server<K> {
@@ -192,8 +192,8 @@ impl ServedSkills {
     /// request. To tell them, use [`announce`](Self::announce), or apply the changes to the catalog
     /// of a connection with [`SkillChanges::apply`].
     ///
-    /// The set should have the same [bases](super::SkillSetBuilder::base) as the first: the templates
-    /// of the resources stay.
+    /// The set should have the same [bases](super::SkillSetBuilder::base) as the first: the
+    /// templates of the resources stay.
     pub fn replace(&self, set: SkillSet) -> SkillChanges {
         let set = Arc::new(set);
         let old = self.shared.set.lock(|current| core::mem::replace(current, Arc::clone(&set)));

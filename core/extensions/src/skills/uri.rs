@@ -58,8 +58,8 @@ pub enum InvalidSkillReference {
     /// It is empty, or only a fragment.
     #[error("the reference is empty")]
     Empty,
-    /// It leads out of the skill: it is an absolute path, has too many `..`, or is the URI of another
-    /// resource. To follow it is a decision of the host.
+    /// It leads out of the skill: it is an absolute path, has too many `..`, or is the URI of
+    /// another resource. To follow it is a decision of the host.
     #[error("{0:?} leads out of the skill")]
     Outside(String),
 }
@@ -124,8 +124,8 @@ impl SkillUri {
     ///
     /// # Errors
     ///
-    /// The reference is empty or leads out of the skill: the fault of the skill, or of the model that
-    /// follows it.
+    /// The reference is empty or leads out of the skill: the fault of the skill, or of the model
+    /// that follows it.
     // MCP 2026-07-28 skills:skills#relative-references [SKILL-071]
     pub fn resolve(&self, reference: &str) -> Result<String, InvalidSkillReference> {
         let path = reference.split('#').next().unwrap_or_default();

@@ -6,7 +6,7 @@ use mcp_sansio_oauth::client::{
     ActionFailure, AssertionRequest, AuthorizationRequest, Credential, SigningRequest,
 };
 
-use super::lock::CredentialLock;
+use super::CredentialLock;
 
 /// The result of an action that the application or its store performed.
 #[allow(unnameable_types, reason = "passed on inside of this crate only")]

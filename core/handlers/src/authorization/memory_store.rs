@@ -8,7 +8,7 @@ use core::task::{Poll, Waker};
 use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 use mcp_sansio_sync::Mutex;
 
-use super::lock::CredentialLock;
+use super::CredentialLock;
 use super::store::CredentialStore;
 
 /// The most credentials that a [`MemoryStore`] keeps: far more than the number of servers of one

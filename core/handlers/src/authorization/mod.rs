@@ -1,29 +1,32 @@
 //! Authorization of a host at servers that require a token.
 
 mod action;
-mod function;
-mod handle;
-mod lock;
 mod memory_store;
 mod state;
 mod store;
 mod tasks;
 
+use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt;
+use core::future::{Future, ready};
 
 use mcp_sansio_oauth::client::{
-    AssertionRequest, AuthorizationEvent, AuthorizationOptions, AuthorizationRequest,
-    SigningRequest,
+    ActionFailure, AssertionRequest, AuthorizationEvent, AuthorizationOptions,
+    AuthorizationRequest, SigningRequest,
 };
 
-use super::client::host::Host;
-use super::threading::{Local, ThreadSafe, Threading};
+use crate::client::host::Host;
+use crate::client::{Client, Command};
+use crate::function::{Async, Plain};
+use crate::mailbox::SendError;
+use crate::threading::{Local, ThreadSafe, Threading};
 
-use function::ActionFunction;
-pub use function::AuthorizationFunction;
-pub use lock::CredentialLock;
+use action::{ActionOutput, ActionRequest};
+
 pub use memory_store::MemoryStore;
 pub(super) use state::AuthorizationState;
 pub use store::CredentialStore;
@@ -66,8 +69,8 @@ pub use store::CredentialStore;
 ///
 /// # Connections
 /// Clones share one [store](Self::store), and so do the connections of a host and its clones: a
-/// later connection finds the tokens of earlier ones. Connections that are open at the same time, in
-/// one process or in several, renew a token one at a time, if the store can
+/// later connection finds the tokens of earlier ones. Connections that are open at the same time,
+/// in one process or in several, renew a token one at a time, if the store can
 /// [lock](CredentialStore::lock) it, and use the token that another one has got. Each asks its user
 /// to sign in on its own, so prefer one connection per server.
 pub struct Authorization<K: Threading = ThreadSafe> {
@@ -262,5 +265,130 @@ impl<K: Threading> fmt::Debug for Authorization<K> {
             .field("sign", &self.functions.sign.is_some())
             .field("assert", &self.functions.assert.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+// ------------------------------------------------------------------ lock
+
+/// The lock on a stored credential, released when it is dropped.
+pub struct CredentialLock(Option<Box<dyn Any + Send>>);
+
+impl CredentialLock {
+    /// Creates a lock from a value that releases it when it is dropped, such as an open file.
+    #[must_use]
+    pub fn new(guard: impl Send + 'static) -> Self {
+        Self(Some(Box::new(guard)))
+    }
+
+    /// Creates a lock that locks nothing, for a store that cannot lock.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(None)
+    }
+}
+
+impl fmt::Debug for CredentialLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CredentialLock").field("locks", &self.0.is_some()).finish()
+    }
+}
+
+// ------------------------------------------------------------------ handle
+
+impl Client {
+    /// Signs in now, without waiting for the server to require a token: loads the stored credential
+    /// or asks the user. The outcome is reported to the [observers](Authorization::observe)
+    /// of the authorization. Does nothing while a sign-in is in progress, or on a connection without
+    /// an [`Authorization`](Authorization).
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]: the command queue is full, or the connection is closed.
+    pub fn authorize(&self) -> Result<(), SendError> {
+        self.command(Command::Authorize)
+    }
+
+    /// Signs out: drops the token of this connection and removes it from the store. A sign-in in
+    /// progress is abandoned, and the calls that wait for it fail. The next request that the server
+    /// refuses for lack of a token starts a new sign-in.
+    ///
+    /// Other open connections have tokens of their own and keep them.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]: the command queue is full, or the connection is closed and its token dropped.
+    pub fn forget_authorization(&self) -> Result<(), SendError> {
+        self.command(Command::ForgetAuthorization)
+    }
+}
+
+// ------------------------------------------------------------------ function
+
+/// A stored function.
+type ActionFunction<K, In> = <K as Threading>::Callback<In, <K as Threading>::Future<ActionOutput>>;
+
+/// A function that performs an action for an [`Authorization`](Authorization): a closure or
+/// a function, plain or `async`, that takes `In` and returns a `Result` with its answer or an
+/// [`ActionFailure`].
+///
+/// `M` tells a plain function from an `async` one; the compiler infers it.
+#[diagnostic::on_unimplemented(
+    message = "this function cannot answer `{In}`",
+    note = "it takes `{In}` and returns a `Result` with `ActionFailure`: of a `String` for a redirect or an assertion, of a `Vec<u8>` for a signature"
+)]
+pub trait AuthorizationFunction<K: Threading, In: 'static, M> {
+    /// Converts the function into the stored form.
+    fn into_action_function(self) -> ActionFunction<K, In>;
+}
+
+impl<F, In> AuthorizationFunction<ThreadSafe, In, Plain<In>> for F
+where
+    F: Fn(In) -> Result<In::Answer, ActionFailure> + Send + Sync + 'static,
+    In: ActionRequest,
+{
+    fn into_action_function(self) -> ActionFunction<ThreadSafe, In> {
+        Arc::new(move |asked| -> <ThreadSafe as Threading>::Future<ActionOutput> {
+            Box::pin(ready(In::into_output(self(asked))))
+        })
+    }
+}
+
+impl<F, In, R> AuthorizationFunction<ThreadSafe, In, Async<In>> for F
+where
+    F: Fn(In) -> R + Send + Sync + 'static,
+    In: ActionRequest,
+    R: Future<Output = Result<In::Answer, ActionFailure>> + Send + 'static,
+{
+    fn into_action_function(self) -> ActionFunction<ThreadSafe, In> {
+        Arc::new(move |asked| -> <ThreadSafe as Threading>::Future<ActionOutput> {
+            let answer = self(asked);
+            Box::pin(async move { In::into_output(answer.await) })
+        })
+    }
+}
+
+impl<F, In> AuthorizationFunction<Local, In, Plain<In>> for F
+where
+    F: Fn(In) -> Result<In::Answer, ActionFailure> + 'static,
+    In: ActionRequest,
+{
+    fn into_action_function(self) -> ActionFunction<Local, In> {
+        Rc::new(move |asked| -> <Local as Threading>::Future<ActionOutput> {
+            Box::pin(ready(In::into_output(self(asked))))
+        })
+    }
+}
+
+impl<F, In> AuthorizationFunction<Local, In, Async<In>> for F
+where
+    F: AsyncFn(In) -> Result<In::Answer, ActionFailure> + 'static,
+    In: ActionRequest,
+{
+    fn into_action_function(self) -> ActionFunction<Local, In> {
+        let function = Rc::new(self);
+        Rc::new(move |asked| -> <Local as Threading>::Future<ActionOutput> {
+            let function = Rc::clone(&function);
+            Box::pin(async move { In::into_output(function(asked).await) })
+        })
     }
 }

@@ -5,8 +5,8 @@ use core::pin::Pin;
 
 use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 
+use super::CredentialLock;
 use super::action::ActionOutput;
-use super::lock::CredentialLock;
 
 /// Storage for credentials: an operating system key ring, a file that only the user can read, a
 /// database table. A reader of a credential can act for the user.

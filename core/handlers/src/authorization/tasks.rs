@@ -18,8 +18,8 @@ use crate::mailbox::Mailbox;
 use crate::mailbox::{Cost, MailboxLimits, Metered};
 use crate::threading::Threading;
 
+use super::CredentialLock;
 use super::action::ActionOutput;
-use super::lock::CredentialLock;
 use super::{Functions, store};
 
 /// How often a function is called for one action while its redirects answer other requests. The

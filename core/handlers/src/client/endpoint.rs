@@ -618,7 +618,8 @@ impl Suspension {
                 self.waiting.push(command);
                 None
             }
-            // Roots and a level are those of the application, and may be set again: the last counts.
+            // Roots and a level are those of the application, and may be set again: the last
+            // counts.
             Command::Notify { .. } | Command::SetLogLevel(_)
                 if self.waiting.len() < self.waiting_max =>
             {
@@ -638,8 +639,8 @@ impl Suspension {
 
 impl<K: Threading> ClientEndpoint<K> {
     /// Lets the connection outlive the process of its server: when the stream of an open connection
-    /// ends, [`Endpoint::restart`](mcp_sansio::stream::Endpoint::restart) returns `true`. Start a new
-    /// process and call [`resume`](Self::resume), or give up with
+    /// ends, [`Endpoint::restart`](mcp_sansio::stream::Endpoint::restart) returns `true`. Start a
+    /// new process and call [`resume`](Self::resume), or give up with
     /// [`handle_eof`](mcp_sansio::stream::Endpoint::handle_eof). Meanwhile keep calling
     /// [`poll_handlers`](mcp_sansio::stream::Endpoint::poll_handlers), so that the application can
     /// close the connection.
@@ -655,8 +656,8 @@ impl<K: Threading> ClientEndpoint<K> {
         self
     }
 
-    /// Opens the connection on the stream of a new process: see [`respawning`](Self::respawning). Has
-    /// no effect on a connection that does not wait for one.
+    /// Opens the connection on the stream of a new process: see [`respawning`](Self::respawning).
+    /// Has no effect on a connection that does not wait for one.
     pub fn resume(&mut self, now: Instant) {
         self.machine.resume(now);
         self.dispatch_queued(now);

@@ -55,8 +55,9 @@ impl<K: Threading> HostExtension<K> {
     }
 
     /// Adds middleware around all messages of the host's connections: see
-    /// [`Host::message_middleware`](crate::Host::message_middleware). It runs inside of that which the
-    /// host has when the extension is registered, and outside of that which is registered later.
+    /// [`Host::message_middleware`](crate::Host::message_middleware). It runs inside of that which
+    /// the host has when the extension is registered, and outside of that which is registered
+    /// later.
     // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
     #[must_use]
     pub fn message_middleware(mut self, middleware: impl MessageMiddleware + 'static) -> Self {
@@ -107,8 +108,8 @@ impl<K: Threading> HostExtension<K> {
 
 impl<K: Threading> HostExtension<K> {
     /// Sets the function that receives a notification of servers: it is
-    /// [sent by](ExtensionNotification::sent_by) servers. It must return quickly. It is called only for
-    /// servers that declared the extension. Parameters of another type are dropped.
+    /// [sent by](ExtensionNotification::sent_by) servers. It must return quickly. It is called only
+    /// for servers that declared the extension. Parameters of another type are dropped.
     // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
     #[must_use]
     pub fn notification<P: DeserializeOwned>(

@@ -230,8 +230,8 @@ impl<K: Threading> Host<K> {
     /// [metadata](crate::ClientCall::meta) of their own.
     ///
     /// Each connection has a cache of its own, which ends with it. Servers until 2025-11-25 give no
-    /// hints, so their results are cached only with [`CacheOptions::default_ttl`]. A notification of
-    /// a change removes the results that it concerns; modern servers send it to clients that
+    /// hints, so their results are cached only with [`CacheOptions::default_ttl`]. A notification
+    /// of a change removes the results that it concerns; modern servers send it to clients that
     /// [subscribe](Client::subscribe). Another token, or none, removes the private results.
     #[must_use]
     pub fn cache(mut self, options: CacheOptions) -> Self {

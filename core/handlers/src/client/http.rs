@@ -38,7 +38,8 @@ pub trait HttpEndpoint {
         let _ = guard;
     }
 
-    /// Runs blocking handlers with `spawn`: see [`Endpoint::set_spawner`](crate::endpoint::Endpoint::set_spawner).
+    /// Runs blocking handlers with `spawn`: see
+    /// [`Endpoint::set_spawner`](crate::endpoint::Endpoint::set_spawner).
     fn set_spawner(&mut self, spawn: fn(Job)) {
         let _ = spawn;
     }

@@ -261,8 +261,8 @@ impl ClientRequest {
         &self.method
     }
 
-    /// Returns the name of the tool or prompt, or the URI of the resource or resource template, that
-    /// the call names.
+    /// Returns the name of the tool or prompt, or the URI of the resource or resource template,
+    /// that the call names.
     #[must_use]
     pub fn target(&self) -> Option<Cow<'_, str>> {
         let subject = self.method.known()?.subject().filter(|it| *it != SubjectKind::Task)?;
@@ -289,8 +289,8 @@ impl ClientRequest {
     }
 
     /// Returns the metadata that the caller and outer middleware set: a JSON object, `{}` if they
-    /// set none. Entries that the client adds itself, such as its name and a progress token, are not
-    /// included.
+    /// set none. Entries that the client adds itself, such as its name and a progress token, are
+    /// not included.
     #[must_use]
     pub fn meta(&self) -> &RawJson<'_> {
         self.options.meta.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT)
@@ -317,8 +317,8 @@ impl ClientRequest {
         self.options.meta = has_members(&rest).then_some(rest);
     }
 
-    /// Returns how long to wait for an answer or for progress, if the caller or outer middleware set
-    /// it; otherwise the [`Timeouts`](mcp_sansio::peer::Timeouts) of the host apply.
+    /// Returns how long to wait for an answer or for progress, if the caller or outer middleware
+    /// set it; otherwise the [`Timeouts`](mcp_sansio::peer::Timeouts) of the host apply.
     #[must_use]
     pub const fn timeout(&self) -> Option<Duration> {
         self.options.timeout
@@ -340,8 +340,8 @@ impl ClientRequest {
         self.options.timeout_hard = Some(timeout);
     }
 
-    /// Adds a header field on HTTP: see [`ClientCall::header`](crate::ClientCall::header). On a byte
-    /// stream the call then fails: find out with [`Client::is_http`].
+    /// Adds a header field on HTTP: see [`ClientCall::header`](crate::ClientCall::header). On a
+    /// byte stream the call then fails: find out with [`Client::is_http`].
     ///
     /// # Errors
     ///

@@ -435,7 +435,8 @@ macro_rules! merged_lists {
 }
 
 merged_lists! {
-    /// Lists the tools of all servers, under the names that [`call_tool`](Servers::call_tool) takes.
+    /// Lists the tools of all servers, under the names that [`call_tool`](Servers::call_tool)
+    /// takes.
     all_tools: Tool;
     /// Lists the prompts of all servers, under the names that [`get_prompt`](Servers::get_prompt)
     /// takes.
@@ -710,7 +711,8 @@ pub type ConnectionError = Arc<dyn core::error::Error + Send + Sync>;
 
 /// Why a server of [`Servers`](Servers) could not be added, listed or called.
 ///
-/// Its [`Debug`](fmt::Debug) output is the message as well, for programs that return it from `main`.
+/// Its [`Debug`](fmt::Debug) output is the message as well, for programs that return it from
+/// `main`.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServersError {

@@ -1,5 +1,6 @@
-//! Tasks from the client's side: tool calls that continue at the server. At 2025-11-25 the application
-//! fetches the result later; with the extension, the call itself follows its task to the end.
+//! Tasks from the client's side: tool calls that continue at the server. At 2025-11-25 the
+//! application fetches the result later; with the extension, the call itself follows its task to
+//! the end.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -323,12 +324,12 @@ const FAILED_POLLS_MAX: u32 = 10;
 
 impl<K: Threading> Host<K> {
     /// Lets servers of 2026-07-28 continue tool calls as tasks, and follows these to their end:
-    /// [`Client::call_tool`] returns the result as usual. It polls as often as the server allows, and
-    /// passes the task's input requests to the handlers of the host.
+    /// [`Client::call_tool`] returns the result as usual. It polls as often as the server allows,
+    /// and passes the task's input requests to the handlers of the host.
     ///
-    /// Dropping the future of the call cancels the task. The timeouts of the call apply until it is a
-    /// task; a task ends when its server says so, at the latest after its lifetime. If the server cannot
-    /// answer for the moment, it is asked again, up to ten times in a row.
+    /// Dropping the future of the call cancels the task. The timeouts of the call apply until it is
+    /// a task; a task ends when its server says so, at the latest after its lifetime. If the server
+    /// cannot answer for the moment, it is asked again, up to ten times in a row.
     ///
     /// By default a host does not declare the extension, so that a call takes no longer than its
     /// timeout.
@@ -406,7 +407,8 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
     let mut unsent = InputResponses::new();
     let (mut failed, mut unsent_failed, mut pause) = (0, 0, poll_interval(&task));
     loop {
-        // The result of a task that has ended is available at once, unless it was asked for already.
+        // The result of a task that has ended is available at once, unless it was asked for
+        // already.
         if !task.status.is_terminal() || failed > 0 {
             client.sleep(pause).await?;
         }
@@ -477,8 +479,8 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
     }
 }
 
-/// Returns how long to wait at least before a status request is repeated, if its failure says nothing
-/// about the task.
+/// Returns how long to wait at least before a status request is repeated, if its failure says
+/// nothing about the task.
 fn retry_after(failure: &Failure<'_>) -> Option<Duration> {
     match failure {
         Failure::Refused(error) if error.code == ErrorCode::INTERNAL_ERROR => Some(Duration::ZERO),

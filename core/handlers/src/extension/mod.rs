@@ -3,8 +3,8 @@
 //! An extension has an identifier, settings that each side declares with its capabilities, and
 //! methods of its own. [`ServerExtension`] and [`HostExtension`] are its two sides, registered with
 //! [`Server::extension`](crate::Server::extension) and [`Host::extension`](crate::Host::extension).
-//! An [`ExtensionMethod`] is a constant that both sides share: the row of a method in the table that
-//! sending and receiving check, with the types of its parameters and its result.
+//! An [`ExtensionMethod`] is a constant that both sides share: the row of a method in the table
+//! that sending and receiving check, with the types of its parameters and its result.
 //!
 //! ```
 //! use mcp_sansio_handlers::extension::{ExtensionMethod, HostExtension, ServerExtension};
@@ -518,7 +518,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The client did not declare the extension, or the notification does not exist at its revision.
+    /// The client did not declare the extension, or the notification does not exist at its
+    /// revision.
     // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
     pub fn notify_extension<P: Serialize>(
         &self,
@@ -528,7 +529,8 @@ impl Context {
         let row = &notification.row;
         let client = self.extension(row.extension).is_some();
         row.check(Side::Server, self.revision(), client, true)?;
-        // Parameters that cannot be serialized are a bug of the server, which the client need not see.
+        // Parameters that cannot be serialized are a bug of the server, which the client need not
+        // see.
         if let Ok(params) = Json::from_serialize(params) {
             let method = row.name;
             self.report(Command::Notify { request: self.handle, method, params });

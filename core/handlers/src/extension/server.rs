@@ -106,8 +106,8 @@ impl<K: Threading> ServerExtension<K> {
     }
 
     /// Adds middleware around the handlers of all requests to the server, inside of that of earlier
-    /// calls: see [`middleware`](crate::middleware). The application decides where it runs: inside of
-    /// the middleware that the server had when the extension was registered, and outside of that
+    /// calls: see [`middleware`](crate::middleware). The application decides where it runs: inside
+    /// of the middleware that the server had when the extension was registered, and outside of that
     /// which it gets later. An extension has no access to the middleware of others.
     // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
     #[must_use]
@@ -204,8 +204,8 @@ impl Context {
 
     /// Returns the request of an extension as an input request, for
     /// [`require_input`](Self::require_input): the method is
-    /// [sent by](ExtensionMethod::sent_by) servers, until 2025-11-25. The handler is called again with
-    /// the [result](Self::extension_result).
+    /// [sent by](ExtensionMethod::sent_by) servers, until 2025-11-25. The handler is called again
+    /// with the [result](Self::extension_result).
     ///
     /// # Errors
     ///
@@ -257,8 +257,8 @@ impl<K: Threading> Server<K> {
     /// Registers an extension: declares it to clients, and handles its methods.
     ///
     /// A mistake, such as an identifier or a method that is taken, or a requirement that is still
-    /// unmet then, is an error where the server is used: [`endpoint`](Self::endpoint) and others. The
-    /// order of registrations does not matter.
+    /// unmet then, is an error where the server is used: [`endpoint`](Self::endpoint) and others.
+    /// The order of registrations does not matter.
     // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
     pub fn extension(mut self, extension: ServerExtension<K>) -> Self {

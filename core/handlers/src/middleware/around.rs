@@ -16,8 +16,8 @@ use super::access_log::{AccessOutcome, AccessRecord};
 use super::rate_limit::{CallerKey, LimitError};
 use crate::threading::{Local, ThreadSafe};
 
-/// What middleware runs around: the handlers of a server, [`ThreadSafe`] or [`Local`], or the calls of
-/// a client, [`Calls`](super::Calls).
+/// What middleware runs around: the handlers of a server, [`ThreadSafe`] or [`Local`], or the calls
+/// of a client, [`Calls`](super::Calls).
 pub trait Around: sealed::Sealed + Sized + 'static {
     /// The request, owned by the step that it is in.
     type Request: Clone;
@@ -91,8 +91,8 @@ impl AroundSend for ThreadSafe {}
 /// [`HandlerError::Failed`](crate::HandlerError::Failed) of a tool becomes a result that the model
 /// sees. [`HandlerError::InputRequired`](crate::HandlerError::InputRequired) is not a failure.
 ///
-/// Around a call, the result is JSON, which the caller decodes: a changed result that does not match
-/// the type of the call is a `ClientError::InvalidResult`.
+/// Around a call, the result is JSON, which the caller decodes: a changed result that does not
+/// match the type of the call is a `ClientError::InvalidResult`.
 pub type MiddlewareResult<A = ThreadSafe> = Result<<A as Around>::Body, <A as Around>::Error>;
 
 /// The next step of a request: the next middleware, or what all of it is around.
@@ -112,11 +112,12 @@ impl<A: Around> Next<A> {
     }
 
     /// Runs the rest of the middleware, and the handler or the call. To try again, call it again,
-    /// with a clone of the request: the handler then starts anew, or the server receives another call.
+    /// with a clone of the request: the handler then starts anew, or the server receives another
+    /// call.
     ///
     /// Dropping the future cancels the rest: an `async` handler is dropped, a
-    /// [`blocking`](crate::blocking()) one sees [`is_cancelled`](crate::Context::is_cancelled), and a call is
-    /// cancelled at the server. A panic of a handler is an internal error.
+    /// [`blocking`](crate::blocking()) one sees [`is_cancelled`](crate::Context::is_cancelled), and
+    /// a call is cancelled at the server. A panic of a handler is an internal error.
     ///
     /// # Errors
     ///
@@ -140,8 +141,8 @@ impl<A: Around> fmt::Debug for Next<A> {
 
 /// A function or a type that can be registered with
 /// [`Server::middleware`](crate::Server::middleware) or
-/// [`Host::call_middleware`](crate::Host::call_middleware): an `async` function or closure that takes
-/// a request and a [`Next`] and returns a [`MiddlewareResult`], or one of the types in this
+/// [`Host::call_middleware`](crate::Host::call_middleware): an `async` function or closure that
+/// takes a request and a [`Next`] and returns a [`MiddlewareResult`], or one of the types in this
 /// [module](super).
 ///
 /// `M` tells them apart; the compiler infers it.

@@ -311,11 +311,12 @@ impl<K: Threading> Server<K> {
     }
 
     /// Lets requests for lists pass the middleware as well: `tools/list`, `prompts/list`,
-    /// `resources/list` and `resources/templates/list`. Without it, the protocol layer answers them.
+    /// `resources/list` and `resources/templates/list`. Without it, the protocol layer answers
+    /// them.
     ///
     /// [`Next::run`] returns the page that the client would get, and the
-    /// middleware may return another. It sees a change of the catalog at once, but clients that keep
-    /// lists learn of a middleware that begins to decide differently only from
+    /// middleware may return another. It sees a change of the catalog at once, but clients that
+    /// keep lists learn of a middleware that begins to decide differently only from
     /// [`ServerHandle::edit_catalog`](crate::ServerHandle::edit_catalog), or when the list expires.
     ///
     /// ```

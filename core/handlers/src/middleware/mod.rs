@@ -45,17 +45,18 @@
 //! # Around the handlers of a server
 //!
 //! [`Server::middleware`](super::Server::middleware) registers it for all requests that reach a
-//! handler: calls of tools, requests for prompts, reads of resources, those that fill in arguments, and
-//! the methods of [`Server::request`](super::Server::request). The first that is registered is the outermost. A
-//! request that the protocol layer answers, such as a call with invalid arguments, does not reach a
-//! handler. Lists are answered by it, too, unless
-//! [`Server::lists_through_middleware`](super::Server::lists_through_middleware) is set. A request with input rounds passes the middleware once for each round.
+//! handler: calls of tools, requests for prompts, reads of resources, those that fill in arguments,
+//! and the methods of [`Server::request`](super::Server::request). The first that is registered is
+//! the outermost. A request that the protocol layer answers, such as a call with invalid arguments,
+//! does not reach a handler. Lists are answered by it, too, unless
+//! [`Server::lists_through_middleware`](super::Server::lists_through_middleware) is set. A request
+//! with input rounds passes the middleware once for each round.
 //!
 //! # Around the calls of a client
 //!
-//! `Host::call_middleware` registers it for all calls of the clients of a host: the typed ones, those
-//! of the `all_` methods page by page, `Client::call` and `Client::call_other`. Its functions take a
-//! `ClientRequest` and a `Next<Calls>`:
+//! `Host::call_middleware` registers it for all calls of the clients of a host: the typed ones,
+//! those of the `all_` methods page by page, `Client::call` and `Client::call_other`. Its functions
+//! take a `ClientRequest` and a `Next<Calls>`:
 //!
 //! ```
 //! use mcp_sansio_handlers::middleware::{Calls, ClientRequest, MiddlewareResult, Next};
@@ -80,10 +81,10 @@
 //! # Ok::<(), ClientError>(())
 //! ```
 //!
-//! The first that is registered is the outermost. Results from the cache of the host pass it as well:
-//! the cache is inside. Input rounds are inside too, so a call passes once, however often the server
-//! asks. Subscriptions, notifications, pings of the keep-alive and the handshake do not pass it, only
-//! `Host::message_middleware`.
+//! The first that is registered is the outermost. Results from the cache of the host pass it as
+//! well: the cache is inside. Input rounds are inside too, so a call passes once, however often the
+//! server asks. Subscriptions, notifications, pings of the keep-alive and the handshake do not pass
+//! it, only `Host::message_middleware`.
 //!
 //! It runs in the task that awaits the call. Dropping the call drops the middleware where it
 //! waits, and cancels the call at the server if it was sent. A panic is one of that task. A timeout

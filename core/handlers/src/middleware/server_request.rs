@@ -111,10 +111,10 @@ impl ServerRequest {
 
     /// Replaces the parameters: a JSON object, with `_meta`.
     ///
-    /// They remain those of the method: the name, URI or task that the request names must stay, since
-    /// the caller's permissions were checked for it; arguments of a tool are validated again. The
-    /// values that the machine has read from the old ones stay in force: the revision, the capabilities of the
-    /// client, the progress token and the answers to input requests.
+    /// They remain those of the method: the name, URI or task that the request names must stay,
+    /// since the caller's permissions were checked for it; arguments of a tool are validated again.
+    /// The values that the machine has read from the old ones stay in force: the revision, the
+    /// capabilities of the client, the progress token and the answers to input requests.
     ///
     /// ```
     /// use mcp_sansio::jsonrpc::RawJson;
@@ -201,8 +201,8 @@ impl ServerRequest {
         &self.parts.request.method
     }
 
-    /// Returns the name of the tool or prompt, or the URI of the resource or resource template, that
-    /// the request names. Clients choose URIs.
+    /// Returns the name of the tool or prompt, or the URI of the resource or resource template,
+    /// that the request names. Clients choose URIs.
     #[must_use]
     pub fn target(&self) -> Option<Cow<'_, str>> {
         let subject = self.parts.request.subject()?;

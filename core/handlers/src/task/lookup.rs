@@ -177,7 +177,8 @@ impl TaskTable {
         }))
     }
 
-    /// Reads a task for a request in the form that is stored. `responses` are those of `tasks/update`.
+    /// Reads a task for a request in the form that is stored. `responses` are those of
+    /// `tasks/update`.
     pub(super) fn insert_lookup(
         &mut self,
         machine: &mut HttpServerMachine,

@@ -218,8 +218,8 @@ impl<K: Threading> Server<K> {
     /// and each task to the [`Principal`](mcp_sansio::Principal) that called the tool. Without a
     /// principal, a task of 2025-11-25 belongs to the session, so that other sessions cannot list,
     /// get or cancel it; a task of the extension is accessible to every client that knows its id.
-    /// Nodes that [share](mcp_sansio::http::HttpServerOptions::shared) a store answer requests about
-    /// each other's tasks.
+    /// Nodes that [share](mcp_sansio::http::HttpServerOptions::shared) a store answer requests
+    /// about each other's tasks.
     // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-024]
     #[must_use]
     pub fn tasks(mut self, settings: TaskSettings) -> Self {

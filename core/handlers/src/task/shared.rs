@@ -158,8 +158,8 @@ impl TaskTable {
         assert_eq!(self.bytes(), bytes, "bytes of the tasks");
     }
 
-    /// Returns whether a client may send another request about tasks of other nodes, of which it may
-    /// have as many as one node allows.
+    /// Returns whether a client may send another request about tasks of other nodes, of which it
+    /// may have as many as one node allows.
     pub(super) fn admit_visitor(
         &mut self,
         requestor: &Requestor,

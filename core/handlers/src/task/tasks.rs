@@ -141,7 +141,8 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
 
     /// Notifies clients of changed tasks, and answers the waiting requests or sends input requests
     /// through them.
-    /// Exchanges changes with other nodes, and returns a handler to drop, if any: call it again then.
+    /// Exchanges changes with other nodes, and returns a handler to drop, if any: call it again
+    /// then.
     fn notify_changes(&mut self, machine: &mut M, now: Instant) -> Option<TaskHandler>;
 
     /// Returns when the next task expires.
@@ -154,8 +155,8 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     /// whether a request waits for its response.
     fn assert_consistent(&self, is_pending: &dyn Fn(RequestHandle) -> bool);
 
-    /// Like [`assert_consistent`](Self::assert_consistent), for the tables of a server that may share
-    /// its tasks with other nodes.
+    /// Like [`assert_consistent`](Self::assert_consistent), for the tables of a server that may
+    /// share its tasks with other nodes.
     #[cfg(feature = "http")]
     fn assert_shared_consistent(&self, is_pending: &dyn Fn(RequestHandle) -> bool);
 

@@ -111,8 +111,8 @@ const DUE: &str =
 const RENEWED: &str =
     r#"{"access_token":"t2","token_type":"Bearer","expires_in":3600,"refresh_token":"r2"}"#;
 
-/// Returns two connections of a host, whose token is due; the first one renews it, and the second one is not
-/// open yet.
+/// Returns two connections of a host, whose token is due; the first one renews it, and the second
+/// one is not open yet.
 fn one_renews() -> [(Client, Guarded); 2] {
     let host = host(at_once());
     let (first, mut net) = Guarded::opened(&host);

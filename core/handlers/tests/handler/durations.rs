@@ -1,5 +1,5 @@
-//! Durations that a server sends, at 0, 1 and their maximum: the client pauses between its requests,
-//! and no caller waits longer than the documented bound.
+//! Durations that a server sends, at 0, 1 and their maximum: the client pauses between its
+//! requests, and no caller waits longer than the documented bound.
 
 use std::future::IntoFuture;
 use std::pin::pin;
@@ -97,8 +97,8 @@ fn a_result_does_not_stay_fresh_for_ever() {
     }
 }
 
-/// Connects to a server that answers the GET of the listening stream with `answer`. Returns how often
-/// the client asks for the stream in an hour, and whether it reports the loss.
+/// Connects to a server that answers the GET of the listening stream with `answer`. Returns how
+/// often the client asks for the stream in an hour, and whether it reports the loss.
 fn listens(answer: impl Fn() -> Response + Send + 'static) -> (usize, bool) {
     let server = Server::new("s", "1").http(HttpServerOptions::new(), [7; 32], 7).unwrap();
     let lost = Arc::new(AtomicUsize::new(0));

@@ -34,7 +34,8 @@ fn replaced(value: &Value) -> NotificationAction {
     NotificationAction::Replace(Json::from_serialize(value).unwrap())
 }
 
-/// A server that reports progress twice, with a log message between, then waits, and sends the others.
+/// A server that reports progress twice, with a log message between, then waits, and sends the
+/// others.
 fn server(gate: &Gate, received: &Lines) -> Server {
     let (gate, received) = (gate.clone(), Arc::clone(received));
     let paint = ServerExtension::new(ID).unwrap().notification(&STROKE, move |stroke: Value| {

@@ -184,8 +184,8 @@ impl Cluster {
         Owner { node: at, life: *life, id }
     }
 
-    /// Checks that a task may have failed with its node: the process has ended, has lost its lease, or
-    /// may not know yet that it has.
+    /// Checks that a task may have failed with its node: the process has ended, has lost its lease,
+    /// or may not know yet that it has.
     pub(crate) fn check_failed(&self, owner: Owner) {
         let node = &self.nodes[owner.node];
         let silent_until = node.paused_until.max(node.cut_until).max(self.store_down_until);
@@ -384,8 +384,8 @@ impl Cluster {
         self.agenda.retain(|_, due| !matches!(due, Due::Message(..)));
     }
 
-    /// Fails over to a replica of the store that does not have the last writes of tasks, nor the last
-    /// message to each node.
+    /// Fails over to a replica of the store that does not have the last writes of tasks, nor the
+    /// last message to each node.
     pub(crate) fn fail_over(&mut self, delay: Duration) {
         self.has_lost = true;
         let since = Instant::from_nanos(self.now.as_nanos() - delay.as_nanos() as u64);
@@ -409,7 +409,8 @@ impl Cluster {
         timers.chain(planned).chain(self.clock.next()).min()
     }
 
-    /// Advances the clock to the next thing that happens before `end`. Returns whether there was one.
+    /// Advances the clock to the next thing that happens before `end`. Returns whether there was
+    /// one.
     pub(crate) fn step(&mut self, end: Instant) -> bool {
         let Some(next) = self.next().filter(|next| *next <= end) else {
             self.now = self.now.max(end);

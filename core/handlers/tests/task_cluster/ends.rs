@@ -32,8 +32,8 @@ impl End {
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
     seen: BTreeMap<String, End>,
-    /// Tasks whose end was not stored, or was lost with the store. Their node tells this end as long
-    /// as it does not reach the store, and others that the task is unfinished or has failed.
+    /// Tasks whose end was not stored, or was lost with the store. Their node tells this end as
+    /// long as it does not reach the store, and others that the task is unfinished or has failed.
     pub(crate) lost: BTreeSet<String>,
     /// Tasks that may still run, although their clients have seen an end that was lost.
     pub(crate) unended: BTreeSet<String>,

@@ -47,8 +47,8 @@ enum Faults {
 
 /// How long failures happen.
 const FAILING: Duration = Duration::from_secs(60);
-/// The bound for every task to end after that: a node that lives finds within the age of a write that
-/// the store has lost it.
+/// The bound for every task to end after that: a node that lives finds within the age of a write
+/// that the store has lost it.
 const LONGEST: Duration = Duration::from_secs(600);
 /// How long after the failures each node knows what the others do.
 const RECOVERY: Duration = Duration::from_secs(200);

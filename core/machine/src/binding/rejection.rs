@@ -35,8 +35,8 @@ impl HttpRejection {
         self
     }
 
-    /// Sets the value of `DPoP-Nonce`: what the next proof of the client must contain (RFC 9449, section
-    /// 9).
+    /// Sets the value of `DPoP-Nonce`: what the next proof of the client must contain (RFC 9449,
+    /// section 9).
     #[must_use]
     pub fn dpop_nonce(mut self, nonce: impl Into<String>) -> Self {
         self.dpop_nonce = Some(Box::new(DpopNonce(nonce.into())));

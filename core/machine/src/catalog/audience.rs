@@ -137,8 +137,8 @@ impl Audience {
             && self.conditions.as_ref().is_none_or(|conditions| conditions.holds(caller))
     }
 
-    /// Returns whether the audience includes a principal that has all scopes, sessions and conditions
-    /// aside.
+    /// Returns whether the audience includes a principal that has all scopes, sessions and
+    /// conditions aside.
     #[must_use]
     pub fn allows_principal(&self, principal: Option<&Principal>) -> bool {
         self.principals.is_empty() || principal.is_some_and(|it| self.principals.contains(it))
@@ -371,8 +371,8 @@ impl Catalog {
         true
     }
 
-    /// Removes a session that has ended from the audiences of all items, and the items that no other
-    /// session can see. Returns whether an item was removed.
+    /// Removes a session that has ended from the audiences of all items, and the items that no
+    /// other session can see. Returns whether an item was removed.
     ///
     /// Servers of the handler layer call it; see
     /// [`poll_ended_session`](crate::http::Server::poll_ended_session) for others.

@@ -83,10 +83,10 @@ impl<T> Deref for Stored<T> {
     }
 }
 
-/// The description of an item, once for each form that it has at the revisions of its clients. A text
-/// is kept from the first list on that contains the item, so that the following ones copy it. There
-/// is at most one for each revision, however many clients and requests there are; most items have
-/// the same form at all of them.
+/// The description of an item, once for each form that it has at the revisions of its clients. A
+/// text is kept from the first list on that contains the item, so that the following ones copy it.
+/// There is at most one for each revision, however many clients and requests there are; most items
+/// have the same form at all of them.
 ///
 /// No caller waits for another: the text is written again while one is looked up elsewhere.
 #[derive(Debug, Default)]

@@ -25,7 +25,8 @@ impl Lists {
     ///
     /// # Errors
     ///
-    /// Those of [`Catalog::list`], and an internal error if an item cannot be written at `revision`.
+    /// Those of [`Catalog::list`], and an internal error if an item cannot be written at
+    /// `revision`.
     pub fn page(
         &self,
         method: Method,

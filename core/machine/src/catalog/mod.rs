@@ -70,8 +70,8 @@ use crate::protocol::{
 ///
 /// Each kind is listed in insertion order. Adding and finding by key do not slow down in a long
 /// list; removing moves one pointer for each later entry. The number of items is unlimited: the
-/// application controls it. The description of an item that was listed is also kept as text, once for
-/// each form that it has at the revisions of the clients, except on processors with 32 bits.
+/// application controls it. The description of an item that was listed is also kept as text, once
+/// for each form that it has at the revisions of the clients, except on processors with 32 bits.
 #[derive(Debug)]
 pub struct Catalog {
     tools: List<ToolItem>,

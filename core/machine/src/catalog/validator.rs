@@ -47,8 +47,9 @@ pub trait CompiledSchema: Debug + Send + Sync {
     fn validate(&self, value: &RawJson<'_>) -> Result<(), String>;
 
     /// Validates the arguments of a call of a tool with this input schema, `schema`. They are also
-    /// valid if they are so without their `null` members, except arguments that the schema requires:
-    /// a model that writes every member of a schema writes `null` for those that it leaves out.
+    /// valid if they are so without their `null` members, except arguments that the schema
+    /// requires: a model that writes every member of a schema writes `null` for those that it
+    /// leaves out.
     ///
     /// # Errors
     ///
@@ -135,8 +136,8 @@ impl ToolItem {
     }
 }
 
-/// Returns a copy of `arguments` without the members that are `null`, at every depth. Arguments that
-/// the schema requires are kept: there, `null` is a value.
+/// Returns a copy of `arguments` without the members that are `null`, at every depth. Arguments
+/// that the schema requires are kept: there, `null` is a value.
 fn without_null_members(arguments: &RawJson<'_>, schema: &Json) -> RawJson<'static> {
     let schema = schema.as_raw();
     let required = schema.get("required");
@@ -237,8 +238,8 @@ impl Catalog {
         self.tools.by_id(tool).map_or(Ok(()), |item| item.validate_arguments(arguments, revision))
     }
 
-    /// Returns the check of a tool's arguments, for a layer that changes them when the catalog cannot
-    /// be reached; `None` if there is no such tool or it has no compiled schema.
+    /// Returns the check of a tool's arguments, for a layer that changes them when the catalog
+    /// cannot be reached; `None` if there is no such tool or it has no compiled schema.
     #[must_use]
     pub fn argument_check(&self, tool: ItemId) -> Option<ArgumentCheck> {
         let item = self.tools.by_id(tool)?;

@@ -184,7 +184,8 @@ impl<'b> Buffer<'b> {
     }
 }
 
-/// Makes the capacity exactly `length`. Without it, `Vec` would double the capacity beyond the limit.
+/// Makes the capacity exactly `length`. Without it, `Vec` would double the capacity beyond the
+/// limit.
 fn grow(bytes: &mut Vec<u8>, size: &mut usize, length: usize) {
     bytes.reserve_exact(length - bytes.len());
     *size = length;

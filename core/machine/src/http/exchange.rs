@@ -66,8 +66,8 @@ impl SessionId {
 
     /// Returns the key that stands for the session.
     pub(crate) fn key(&self) -> SessionKey {
-        // All servers have to agree on the hash, so it has no seed. Clients cannot choose the ids of
-        // sessions.
+        // All servers have to agree on the hash, so it has no seed. Clients cannot choose the ids
+        // of sessions.
         SessionKey::from_hash(KeyedHash::default().hash_one(self)).first()
     }
 

@@ -133,8 +133,8 @@ impl<'a> RequestHead<'a> {
         self.authorization.0
     }
 
-    /// Returns the field `DPoP`: the proof that the client holds the key of its token (RFC 9449). It is
-    /// hidden in debug output.
+    /// Returns the field `DPoP`: the proof that the client holds the key of its token (RFC 9449).
+    /// It is hidden in debug output.
     #[must_use]
     pub const fn dpop(&self) -> AuthorizationField<'a> {
         self.dpop.0

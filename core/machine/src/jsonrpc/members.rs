@@ -115,8 +115,8 @@ impl RawJson<'_> {
         None
     }
 
-    /// Returns the first member called `name`, unless it is `null`: in an optional member, `null` is
-    /// absence. Linear in the length of the object.
+    /// Returns the first member called `name`, unless it is `null`: in an optional member, `null`
+    /// is absence. Linear in the length of the object.
     #[must_use]
     pub fn get_present(&self, name: &str) -> Option<RawJson<'_>> {
         self.get(name).filter(|value| *value != RawJson::NULL)

@@ -6,14 +6,15 @@ use super::event::Request;
 use super::metadata::Metadata;
 
 impl Request<'_> {
-    /// Returns the request with other parameters, for a layer that changes them before they reach the
-    /// handler. They are read like those of a message: a repeated member is refused. Validate the
-    /// arguments again: see [`Catalog::argument_check`](crate::catalog::Catalog::argument_check).
+    /// Returns the request with other parameters, for a layer that changes them before they reach
+    /// the handler. They are read like those of a message: a repeated member is refused. Validate
+    /// the arguments again: see
+    /// [`Catalog::argument_check`](crate::catalog::Catalog::argument_check).
     ///
     /// # Errors
     ///
-    /// A description of the fault, which is that of the layer: the parameters are no object, repeat a
-    /// member, have arguments that are no object, or name another subject. The subject cannot be
+    /// A description of the fault, which is that of the layer: the parameters are no object, repeat
+    /// a member, have arguments that are no object, or name another subject. The subject cannot be
     /// changed, because the item, its audience and the scopes of the caller were checked for it.
     pub fn with_params(&self, params: RawJson<'_>) -> Result<Request<'static>, &'static str> {
         if !params.is_object() {

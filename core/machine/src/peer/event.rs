@@ -163,8 +163,8 @@ impl<'a> Request<'a> {
 }
 
 impl Request<'_> {
-    /// Returns the subject of the request: the value of `name`, `uri`, `taskId` or `ref`, depending on
-    /// the method. All earlier checks used the same value.
+    /// Returns the subject of the request: the value of `name`, `uri`, `taskId` or `ref`, depending
+    /// on the method. All earlier checks used the same value.
     #[must_use]
     pub fn subject(&self) -> Option<RawJson<'_>> {
         self.spans.subject(&self.params)

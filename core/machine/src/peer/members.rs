@@ -3,8 +3,8 @@
 
 use crate::jsonrpc::RawJson;
 
-/// The names in a set of members, as the error messages for repeated ones. The names are parsed from
-/// the messages, so that a program contains each name once.
+/// The names in a set of members, as the error messages for repeated ones. The names are parsed
+/// from the messages, so that a program contains each name once.
 struct Names {
     /// The messages, one after the other.
     messages: &'static str,

@@ -156,8 +156,8 @@ impl<'a> Metadata<'a> {
     fn take(&mut self, member: Member<'a>, prefix: CachedPrefix<'_>) -> Result<(), &'static str> {
         let Some(param) = Param::parse(&member.name()) else { return Ok(()) };
         param.once(&mut self.seen)?;
-        // `null` is absence: all of these members are optional, or required by a method that refuses
-        // a request without them.
+        // `null` is absence: all of these members are optional, or required by a method that
+        // refuses a request without them.
         if member.value == RawJson::NULL {
             return Ok(());
         }

@@ -26,8 +26,8 @@ use crate::{Caller, Revision};
 /// parameters `name`, `uri`, `ref`, `taskId`, `requestId`, `elicitationId`,
 /// `progressToken`, and the `protocolVersion` of `initialize`; in `_meta`, those for the protocol
 /// version, the capabilities of the client, the progress token, the subscription and the related
-/// task. A result keeps its `resultType`. A change of these drops a notification, and is an internal
-/// error for a request or a response.
+/// task. A result keeps its `resultType`. A change of these drops a notification, and is an
+/// internal error for a request or a response.
 ///
 /// ```
 /// use mcp_sansio::jsonrpc::ErrorObject;
@@ -158,8 +158,8 @@ impl MiddlewareResponse<'_> {
         self.id
     }
 
-    /// Returns the method of the request. `None` if the protocol does not define it, or if this side
-    /// answers with an error.
+    /// Returns the method of the request. `None` if the protocol does not define it, or if this
+    /// side answers with an error.
     #[must_use]
     pub const fn method(&self) -> Option<Method> {
         self.method
@@ -189,11 +189,11 @@ pub enum RequestAction {
     /// It is passed on with these parameters, a JSON object.
     Replace(Json),
     /// It is answered with this result, a JSON object, without its handler and without effect. The
-    /// machine still checks the request, and completes the result. Only received requests other than
-    /// `initialize` are answered; for others this is an internal error.
+    /// machine still checks the request, and completes the result. Only received requests other
+    /// than `initialize` are answered; for others this is an internal error.
     Answer(Json),
-    /// It is answered with this error. If this side sends it, it is not sent, and its call fails with
-    /// [`CommandError::RefusedByMiddleware`](super::CommandError::RefusedByMiddleware).
+    /// It is answered with this error. If this side sends it, it is not sent, and its call fails
+    /// with [`CommandError::RefusedByMiddleware`](super::CommandError::RefusedByMiddleware).
     Refuse(ErrorObject<'static>),
 }
 

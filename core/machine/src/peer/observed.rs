@@ -54,8 +54,8 @@ struct Sent {
     method: Option<Method>,
 }
 
-/// A call that has begun and is not written yet: with the members of its `_meta`, those of the caller
-/// included, if it is observed.
+/// A call that has begun and is not written yet: with the members of its `_meta`, those of the
+/// caller included, if it is observed.
 #[derive(Debug)]
 pub(in crate::peer) struct Begun(Option<Box<(Sent, Option<RawJson<'static>>)>>);
 

@@ -96,8 +96,8 @@ pub struct Operation<'a> {
     pub direction: Direction,
     /// The role of this side.
     pub role: Side,
-    /// The method as written. A received one may be any text, and is empty if HTTP refuses a message
-    /// by a head that does not name it.
+    /// The method as written. A received one may be any text, and is empty if HTTP refuses a
+    /// message by a head that does not name it.
     pub method: &'a str,
     /// The id of a request; `None` for a notification.
     pub id: Option<&'a RequestId>,

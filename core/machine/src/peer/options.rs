@@ -92,8 +92,8 @@ impl<R> ConnectionOptions<R> {
         self
     }
 
-    /// Sets the observer of all requests and notifications of the connection, in both directions. It
-    /// replaces an earlier one.
+    /// Sets the observer of all requests and notifications of the connection, in both directions.
+    /// It replaces an earlier one.
     #[must_use]
     pub fn operation_observer(mut self, observer: Arc<dyn super::OperationObserver>) -> Self {
         self.config_mut().observer = Some(Observer::new(observer));

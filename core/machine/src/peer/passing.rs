@@ -38,8 +38,8 @@ pub(in crate::peer) trait Pass: fmt::Debug + Send + Sync {
         peer: PeerContext<'_>,
     ) -> Passed;
 
-    /// Returns the value in changed parameters of a progress notification. Only middleware makes the
-    /// machine read numbers with a fraction, which takes 6 KB of a device image.
+    /// Returns the value in changed parameters of a progress notification. Only middleware makes
+    /// the machine read numbers with a fraction, which takes 6 KB of a device image.
     fn progress(&self, params: &RawJson<'_>) -> Option<f64>;
 
     /// Passes a request that the peer has sent. If a middleware has answered it, its result is the
@@ -87,8 +87,8 @@ pub(in crate::peer) trait Pass: fmt::Debug + Send + Sync {
 
 type List = Vec<Arc<dyn MessageMiddleware>>;
 
-/// The middleware of a connection, and the function that passes the messages of a connection through
-/// it. Only a program that has middleware contains that function.
+/// The middleware of a connection, and the function that passes the messages of a connection
+/// through it. Only a program that has middleware contains that function.
 #[derive(Clone)]
 pub(crate) struct MiddlewareList {
     middleware: List,

@@ -1,5 +1,5 @@
-//! Extensions of the protocol: mistakes in a registration, and the refusal of a request whose client
-//! lacks one.
+//! Extensions of the protocol: mistakes in a registration, and the refusal of a request whose
+//! client lacks one.
 
 use alloc::string::String;
 use core::fmt;
@@ -12,7 +12,8 @@ use super::capability::Capability;
 use super::meta::InvalidMetaKey;
 use super::task::TASKS_EXTENSION;
 
-/// An extension cannot be registered, or a requirement of it is unmet: a mistake of the application.
+/// An extension cannot be registered, or a requirement of it is unmet: a mistake of the
+/// application.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtensionError {

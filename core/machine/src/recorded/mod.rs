@@ -43,7 +43,8 @@ pub struct Recorded<M: Recordable> {
 #[cfg(feature = "recording")]
 type AnyRecorder<M> = Box<dyn Recorder<M>>;
 
-/// There is no recorder, and the compiler removes what is done for one: a device has no room for it.
+/// There is no recorder, and the compiler removes what is done for one: a device has no room for
+/// it.
 #[cfg(not(feature = "recording"))]
 type AnyRecorder<M> = NoRecorder<M>;
 

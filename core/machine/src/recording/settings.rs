@@ -489,7 +489,7 @@ mod tests {
                     Method::PromptsList,
                     params,
                     Revision::LATEST,
-                    &crate::protocol::CacheHints::default(),
+                    &CacheHints::default(),
                     &crate::Caller::OWNER,
                 );
                 let mut out = String::new();

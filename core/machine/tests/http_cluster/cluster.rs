@@ -460,8 +460,8 @@ impl Cluster {
         }
     }
 
-    /// Fails over to a replica of the store that does not have the last event of each stream, nor the
-    /// last message to each node.
+    /// Fails over to a replica of the store that does not have the last event of each stream, nor
+    /// the last message to each node.
     pub(crate) fn fail_over(&mut self) {
         self.lost_events = true;
         self.store.lose_events(1);
@@ -494,7 +494,8 @@ impl Cluster {
         }
     }
 
-    /// Advances the clock to the next thing that happens before `end`. Returns whether there was one.
+    /// Advances the clock to the next thing that happens before `end`. Returns whether there was
+    /// one.
     pub(crate) fn step(&mut self, end: Instant) -> bool {
         let Some(next) = self.next().filter(|next| *next <= end) else {
             self.now = self.now.max(end);

@@ -466,7 +466,8 @@ fn a_node_keeps_its_replica_when_it_reads_a_session_that_the_store_has_lost() {
     let reply = cluster.call(0, &session, 1, "ask-0");
     let question = cluster.replies[reply].messages()[0].clone();
     cluster.empty_store();
-    // A heartbeat for an unknown session: this node stores its replica again, the other one not yet.
+    // A heartbeat for an unknown session: this node stores its replica again, the other one not
+    // yet.
     let unknown = cluster.call(1, &"0".repeat(32), 2, "plain");
     assert_eq!(cluster.replies[unknown].status, Some(503));
     assert_eq!(cluster.store.session_count(), 1);

@@ -40,8 +40,8 @@ impl Report {
 
 /// How long failures happen.
 const FAILING: Duration = Duration::from_secs(60);
-/// The bound for every call to end after that: a server waits ten minutes for the answer to a question,
-/// which may be lost with the store, and the last question is asked a while later.
+/// The bound for every call to end after that: a server waits ten minutes for the answer to a
+/// question, which may be lost with the store, and the last question is asked a while later.
 const LONGEST: Duration = Duration::from_secs(900);
 
 /// Runs a schedule.

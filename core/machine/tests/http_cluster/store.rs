@@ -358,8 +358,8 @@ impl Store {
         }
     }
 
-    /// Loses all writes of tasks since a time, as a failover to a late replica does. Returns the ids
-    /// of the tasks whose end is lost.
+    /// Loses all writes of tasks since a time, as a failover to a late replica does. Returns the
+    /// ids of the tasks whose end is lost.
     pub(crate) fn lose_tasks(&mut self, since: Instant) -> Vec<String> {
         let mut lost = Vec::new();
         self.tasks.retain(|key, task| {
@@ -423,8 +423,8 @@ impl Store {
         id.len() + fields.sum::<usize>() + session.owners.len() * 24
     }
 
-    /// Returns the entries that belong to a session, or to all sessions: everything except the leases
-    /// and entries that expire within a minute after a session ends.
+    /// Returns the entries that belong to a session, or to all sessions: everything except the
+    /// leases and entries that expire within a minute after a session ends.
     pub(crate) fn left_of(&self, session: Option<&str>) -> Vec<String> {
         let is_meant = |id: &str| session.is_none_or(|session| session == id);
         let sessions = self.sessions.keys().filter(|id| is_meant(id));

@@ -25,8 +25,8 @@ fn status(server: &TestServer, reply: Ticket) -> u16 {
     server.reply(reply).status()
 }
 
-/// Makes a call from which a client disconnects after one message of `length` bytes. Returns the id of
-/// its first event.
+/// Makes a call from which a client disconnects after one message of `length` bytes. Returns the id
+/// of its first event.
 fn left_behind(server: &mut TestServer, session: &Session, id: u32, length: usize) -> String {
     let reply = server.post(session, &call(id));
     let asked = server.asked();

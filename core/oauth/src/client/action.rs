@@ -25,19 +25,22 @@ pub enum AuthorizationAction {
     /// Send the user to a URL and wait for the redirect:
     /// [`AuthorizationClient::handle_redirect`](super::AuthorizationClient::handle_redirect).
     Authorize(AuthorizationRequest),
-    /// Create a signature: [`AuthorizationClient::handle_signature`](super::AuthorizationClient::handle_signature).
+    /// Create a signature:
+    /// [`AuthorizationClient::handle_signature`](super::AuthorizationClient::handle_signature).
     Sign(SigningRequest),
-    /// Get an assertion: [`AuthorizationClient::handle_assertion`](super::AuthorizationClient::handle_assertion).
+    /// Get an assertion:
+    /// [`AuthorizationClient::handle_assertion`](super::AuthorizationClient::handle_assertion).
     Assert(AssertionRequest),
-    /// Load the stored credential: [`AuthorizationClient::handle_loaded`](super::AuthorizationClient::handle_loaded). Read it
+    /// Load the stored credential:
+    /// [`AuthorizationClient::handle_loaded`](super::AuthorizationClient::handle_loaded). Read it
     /// again each time: another process of the application may have saved a newer one.
     Load(ActionId, CredentialKey),
-    /// Lock the stored credential, then load it: wait until no other process or connection holds the
-    /// lock, and answer with
-    /// [`AuthorizationClient::handle_loaded`](super::AuthorizationClient::handle_loaded). The lock is
-    /// held until [`Unlock`](Self::Unlock) or [`Withdraw`](Self::Withdraw) with this id; after an
-    /// error it is not held. Loads and saves do not need it. If this client alone uses the store,
-    /// perform it like [`Load`](Self::Load).
+    /// Lock the stored credential, then load it: wait until no other process or connection holds
+    /// the lock, and answer with
+    /// [`AuthorizationClient::handle_loaded`](super::AuthorizationClient::handle_loaded). The lock
+    /// is held until [`Unlock`](Self::Unlock) or [`Withdraw`](Self::Withdraw) with this id; after
+    /// an error it is not held. Loads and saves do not need it. If this client alone uses the
+    /// store, perform it like [`Load`](Self::Load).
     Lock(ActionId, CredentialKey),
     /// Release the lock of this action, after the earlier saves are done.
     Unlock(ActionId),
@@ -305,8 +308,8 @@ pub enum AuthorizationFailure {
         status: u16,
     },
     /// A response is longer than
-    /// [`AuthorizationLimits::document_bytes_max`](super::AuthorizationLimits::document_bytes_max). The error of
-    /// its sender.
+    /// [`AuthorizationLimits::document_bytes_max`](super::AuthorizationLimits::document_bytes_max).
+    /// The error of its sender.
     #[error("the response from {url} is too long")]
     TooLong {
         /// The URL of the response.

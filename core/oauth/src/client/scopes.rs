@@ -14,8 +14,8 @@ pub(crate) const OFFLINE_ACCESS: &str = "offline_access";
 pub(crate) struct Scopes(Vec<String>);
 
 /// There are more scopes than
-/// [`AuthorizationLimits::scopes_max`](crate::client::AuthorizationLimits::scopes_max). The error of the server
-/// that named them; requesting only some of them would be a guess.
+/// [`AuthorizationLimits::scopes_max`](crate::client::AuthorizationLimits::scopes_max). The error
+/// of the server that named them; requesting only some of them would be a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than {max} scopes")]
 #[non_exhaustive]

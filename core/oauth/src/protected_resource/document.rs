@@ -237,8 +237,8 @@ impl ProtectedResource {
         refused(Status::FORBIDDEN, challenge, message)
     }
 
-    /// Returns a challenge of `WWW-Authenticate`. No part of it needs an escape: scopes and URLs are
-    /// validated, and the rest is constant.
+    /// Returns a challenge of `WWW-Authenticate`. No part of it needs an escape: scopes and URLs
+    /// are validated, and the rest is constant.
     // MCP 2025-06-18 basic/authorization#authorization-server-location [AUTHS-009]
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHS-010]
     // MCP 2026-07-28 basic/authorization/index#scope-selection-strategy [AUTHS-011]

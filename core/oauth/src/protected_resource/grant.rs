@@ -28,8 +28,8 @@ struct GrantInner {
 }
 
 impl Grant {
-    /// Evaluates the result of a token check, at `unix_time`, in seconds since 1970. A token that is
-    /// bound to a key is refused: see [`with_proof`](Self::with_proof).
+    /// Evaluates the result of a token check, at `unix_time`, in seconds since 1970. A token that
+    /// is bound to a key is refused: see [`with_proof`](Self::with_proof).
     ///
     /// # Errors
     ///
@@ -93,8 +93,8 @@ impl Grant {
         self.0.presented
     }
 
-    /// Returns the proof of the request, if its token is bound to a key. Processes that serve the same
-    /// resource must not accept it again.
+    /// Returns the proof of the request, if its token is bound to a key. Processes that serve the
+    /// same resource must not accept it again.
     #[must_use]
     pub fn used_proof(&self) -> Option<&UsedProof> {
         self.0.proof.as_ref()
@@ -106,8 +106,8 @@ impl Grant {
         self.0.resource.unaccepted_proof(Unaccepted::Repeated)
     }
 
-    /// Returns the response to a request if it is not known whether another process has accepted its
-    /// proof.
+    /// Returns the response to a request if it is not known whether another process has accepted
+    /// its proof.
     #[must_use]
     pub fn unrecorded_proof(&self) -> HttpRejection {
         self.0.resource.unaccepted_proof(Unaccepted::Full)

@@ -133,9 +133,9 @@ impl ProtectedResource {
         Ok(Self { issuers, ..Self::without_issuer(uri)? })
     }
 
-    /// Creates the MCP server at `uri`, the URL that clients use, which has no authorization server:
-    /// its tokens come from its own configuration, for example from [`StaticTokens`], and clients
-    /// have received them by other means.
+    /// Creates the MCP server at `uri`, the URL that clients use, which has no authorization
+    /// server: its tokens come from its own configuration, for example from [`StaticTokens`], and
+    /// clients have received them by other means.
     ///
     /// It has no metadata, and its challenges do not name any, so a client cannot sign in.
     ///
@@ -350,15 +350,15 @@ impl Operation {
         Self::about(Method::PromptsGet, name)
     }
 
-    /// Reads of the resource with this exact URI, and subscriptions to it. For the resources of a template use
-    /// [`template`](Self::template): a template may match several spellings of a URI.
+    /// Reads of the resource with this exact URI, and subscriptions to it. For the resources of a
+    /// template use [`template`](Self::template): a template may match several spellings of a URI.
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::about(Method::ResourcesRead, uri)
     }
 
-    /// Reads that the handler of a template gets, and subscriptions to such resources, with the template given as text
-    /// (`file:///{path}`). Does not include URIs that have their own handler or match an earlier
-    /// template.
+    /// Reads that the handler of a template gets, and subscriptions to such resources, with the
+    /// template given as text (`file:///{path}`). Does not include URIs that have their own handler
+    /// or match an earlier template.
     pub fn template(uri_template: impl Into<String>) -> Self {
         let subject = Some(Subject::Template(uri_template.into()));
         Self { method: Method::ResourcesRead.as_str().into(), subject }

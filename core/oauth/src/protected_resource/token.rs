@@ -136,9 +136,9 @@ impl VerifiedToken {
         self
     }
 
-    /// Sets the thumbprint of the key that the token is bound to: `jkt` in its `cnf` (RFC 9449, section
-    /// 6). Such a token is refused unless the resource [accepts](super::ProtectedResource::dpop)
-    /// proofs and the client sent one with this key.
+    /// Sets the thumbprint of the key that the token is bound to: `jkt` in its `cnf` (RFC 9449,
+    /// section 6). Such a token is refused unless the resource
+    /// [accepts](super::ProtectedResource::dpop) proofs and the client sent one with this key.
     ///
     /// If `cnf` has another member, such as that of a certificate, the check must refuse the token.
     #[must_use]

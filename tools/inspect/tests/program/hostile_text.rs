@@ -10,7 +10,8 @@ use std::process::{Command, Output};
 const HOSTILE: &str =
     r"clip\u001b]52;c;ZXZpbA==\u0007 \u009b2J\u001b[1A rev\u202eersed\u2066 del\u007f cr\rforged";
 
-/// Answers every request of a 2025-06-18 client, with hostile texts wherever a server may choose one.
+/// Answers every request of a 2025-06-18 client, with hostile texts wherever a server may choose
+/// one.
 const SERVER: &str = r#"
     printf 'stderr \033]52;c;eA==\007\n' >&2
     case $MODE in noise) printf 'noise \033[2J\n' ;; esac

@@ -29,9 +29,9 @@ use crate::client::{offload, private_file};
 /// in a folder owned by that user or root that no other user can write to: otherwise
 /// [`FileStoreError::Untrusted`]. The parents of the folder are not checked.
 ///
-/// While a client renews a token, it holds another lock: one of 16 files next to the file, chosen by
-/// the key, with names that end in `.lock`, too. Processes renew a token one at a time, and read the
-/// one that another process has got.
+/// While a client renews a token, it holds another lock: one of 16 files next to the file, chosen
+/// by the key, with names that end in `.lock`, too. Processes renew a token one at a time, and read
+/// the one that another process has got.
 ///
 /// [`load`](Self::load), [`save`](Self::save) and [`remove`](Self::remove) block: for disk access,
 /// and for at most two seconds while another process writes. As a [`CredentialStore`] it does not

@@ -18,8 +18,8 @@ use crate::skills::uri::{InvalidSkillUri, SKILL_FILE, SkillUri};
 
 /// A skill that was loaded, with the entry that its files are verified against.
 ///
-/// Keep it as long as the `SKILL.md` is in the context of the model, and read the files of the skill
-/// through it. It reads from the server of the skill alone.
+/// Keep it as long as the `SKILL.md` is in the context of the model, and read the files of the
+/// skill through it. It reads from the server of the skill alone.
 // MCP 2026-07-28 skills:skills#the-acting-window-and-the-held-entry [SKILL-074]
 #[derive(Clone, Debug)]
 pub struct LoadedSkill {
@@ -110,16 +110,16 @@ impl LoadedSkill {
     ///
     /// # Errors
     ///
-    /// The reference leads out of the skill, the entry does not list the file, the call failed, or the
-    /// content is not what the entry says.
+    /// The reference leads out of the skill, the entry does not list the file, the call failed, or
+    /// the content is not what the entry says.
     pub async fn read(&self, reference: &str) -> Result<SkillFile, SkillError> {
         let uri = self.skill.uri().resolve(reference)?;
         self.read_uri(uri).await
     }
 
-    /// Reads the file that a reference in another file of the skill names. It is resolved against the
-    /// directory of the `SKILL.md` that the other file belongs to: that of a nested skill, if the file
-    /// is in one.
+    /// Reads the file that a reference in another file of the skill names. It is resolved against
+    /// the directory of the `SKILL.md` that the other file belongs to: that of a nested skill, if
+    /// the file is in one.
     ///
     /// # Errors
     ///
@@ -157,8 +157,9 @@ impl LoadedSkill {
         self.skill.uri().clone()
     }
 
-    /// Lists a directory of the skill from its entry, without asking the server. `.` is the directory
-    /// of the skill. The list is empty for other files, and for a skill with generated content.
+    /// Lists a directory of the skill from its entry, without asking the server. `.` is the
+    /// directory of the skill. The list is empty for other files, and for a skill with generated
+    /// content.
     ///
     /// # Errors
     ///
@@ -169,8 +170,8 @@ impl LoadedSkill {
         Ok(children(self.skill.entry(), &uri))
     }
 
-    /// Asks the server for the content of a directory in the skill. Use it for skills with generated content;
-    /// for others [`children`](Self::children) knows the files.
+    /// Asks the server for the content of a directory in the skill. Use it for skills with
+    /// generated content; for others [`children`](Self::children) knows the files.
     ///
     /// Children that the entry does not list are left out: they are no files of the skill that was
     /// loaded.
@@ -524,8 +525,9 @@ fn files(skill: &Skill) -> Option<BTreeMap<String, SkillDigest>> {
 
 /// The identity of a skill: the host's label of its server, and its URI.
 ///
-/// The URI alone does not identify a skill, because other servers may serve the same one; neither does
-/// the name. Use this as the key of registries, approvals, caches and tools, and [`path`](Self::path) for files.
+/// The URI alone does not identify a skill, because other servers may serve the same one; neither
+/// does the name. Use this as the key of registries, approvals, caches and tools, and
+/// [`path`](Self::path) for files.
 ///
 /// ```
 /// use mcp_sansio_extensions::skills::{SkillId, SkillUri};
@@ -568,8 +570,8 @@ impl SkillId {
         Self { server: server.into(), uri }
     }
 
-    /// Returns a relative path for the content of the skill: two names of letters, digits, `-`, `_`,
-    /// `~` and `%`. Different skills have different paths, and the path tells the server.
+    /// Returns a relative path for the content of the skill: two names of letters, digits, `-`,
+    /// `_`, `~` and `%`. Different skills have different paths, and the path tells the server.
     // MCP 2026-07-28 skills:skills#skill-uris [SKILL-031]
     #[must_use]
     pub fn path(&self) -> String {

@@ -32,15 +32,15 @@ pub use loaded::{
     SkillDirectory, SkillFile, SkillId,
 };
 
-/// The most pages of a list. 1,000, as for the lists of the protocol: a longer list is made up by the
-/// server.
+/// The most pages of a list. 1,000, as for the lists of the protocol: a longer list is made up by
+/// the server.
 const PAGES_MAX: usize = 1000;
 
 /// The default size of the cache, in bytes. 16 MiB, the largest skill that a host has to accept.
 const CACHE_BYTES: usize = 16 << 20;
 
-/// Declares to servers that the host uses skills. The specification does not require it; some servers
-/// do.
+/// Declares to servers that the host uses skills. The specification does not require it; some
+/// servers do.
 ///
 /// ```
 /// use mcp_sansio_extensions::skills;
@@ -60,9 +60,9 @@ pub fn declare<K: Threading>(host: Host<K>) -> Host<K> {
 
 /// The skills of one server. A clone shares the connection and the cache.
 ///
-/// It lists skills, loads them, and verifies each file against the entry of its skill: bytes that do
-/// not agree are never handed out. It fetches nothing before it is needed. Whether to load a skill is
-/// the decision of the host and its user: see [`SkillApproval`].
+/// It lists skills, loads them, and verifies each file against the entry of its skill: bytes that
+/// do not agree are never handed out. It fetches nothing before it is needed. Whether to load a
+/// skill is the decision of the host and its user: see [`SkillApproval`].
 ///
 /// ```
 /// use mcp_sansio_extensions::skills::{SkillApproval, SkillClient, SkillError};
@@ -108,8 +108,8 @@ struct Shared {
 }
 
 impl SkillClient {
-    /// Creates a client for the skills of one server. `server` is the host's label of it: the name in
-    /// the host's configuration, not the one that the server gives itself.
+    /// Creates a client for the skills of one server. `server` is the host's label of it: the name
+    /// in the host's configuration, not the one that the server gives itself.
     ///
     /// It and the skills that are loaded with it keep the connection open.
     #[must_use]
@@ -171,8 +171,8 @@ impl SkillClient {
     ///
     /// # Errors
     ///
-    /// The server did not declare skills, or a call failed. Entries that are not valid are no error:
-    /// see [`SkillListing::invalid`].
+    /// The server did not declare skills, or a call failed. Entries that are not valid are no
+    /// error: see [`SkillListing::invalid`].
     // MCP 2026-07-28 skills:skills#listing-skills [SKILL-062]
     pub async fn list(&self) -> Result<SkillListing, SkillError> {
         self.settings()?;
@@ -206,8 +206,8 @@ impl SkillClient {
         Ok(skill)
     }
 
-    /// Loads a skill: fetches its `SKILL.md`, and verifies it against the entry. The other files are
-    /// fetched when they are [read](LoadedSkill::read).
+    /// Loads a skill: fetches its `SKILL.md`, and verifies it against the entry. The other files
+    /// are fetched when they are [read](LoadedSkill::read).
     ///
     /// # Errors
     ///
@@ -403,11 +403,11 @@ impl SkillListing {
         }
     }
 
-    /// Returns a label for each skill, in their order: its name, or its path if another skill of the
-    /// listing has the same name.
+    /// Returns a label for each skill, in their order: its name, or its path if another skill of
+    /// the listing has the same name.
     ///
-    /// Labels are unique within the server, unless schemes differ. Put the label of the server before
-    /// them where skills of several servers meet.
+    /// Labels are unique within the server, unless schemes differ. Put the label of the server
+    /// before them where skills of several servers meet.
     // MCP 2026-07-28 skills:skills#names [SKILL-036] [SKILL-037]
     #[must_use]
     pub fn labels(&self) -> Vec<&str> {
@@ -434,7 +434,8 @@ impl SkillListing {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {
-    /// The server did not declare the extension, or the connection is not open yet. Nothing was sent.
+    /// The server did not declare the extension, or the connection is not open yet. Nothing was
+    /// sent.
     #[error("the server did not declare skills")]
     NotOffered,
     /// The server did not declare that directories can be read. Nothing was sent.
@@ -497,8 +498,8 @@ pub enum InvalidEntry {
     Duplicate,
 }
 
-/// Why the content of a file is not what the entry of its skill says: it is damaged, changed, or the
-/// skill was updated since.
+/// Why the content of a file is not what the entry of its skill says: it is damaged, changed, or
+/// the skill was updated since.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerificationError {

@@ -324,7 +324,8 @@ impl fmt::Debug for SkillSetBuilder {
 // MCP 2026-07-28 skills:skills#resources [SKILL-047]
 pub trait GeneratedSkill: Send + Sync {
     /// Returns the content of the file at a path in the skill, such as `SKILL.md`, or `None` if the
-    /// skill has no such file. The frontmatter of `SKILL.md` has to be that of the entry. Must not block.
+    /// skill has no such file. The frontmatter of `SKILL.md` has to be that of the entry. Must not
+    /// block.
     fn read(&self, path: &str) -> Option<Vec<u8>>;
 
     /// Returns the paths of the files that exist now, besides the `SKILL.md`, for reads of

@@ -33,8 +33,9 @@ pub use builder::{GeneratedSkill, SkillSetBuilder};
 /// `resources/directory/read`. 100: most servers fit on one page.
 pub(super) const PAGE_SIZE_DEFAULT: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
-/// A page of `skills/list` ends when its entries exceed this size, in bytes. 256 KiB: the entry of a
-/// skill with 512 files has about 80, and clients bound the length of a message at a few megabytes.
+/// A page of `skills/list` ends when its entries exceed this size, in bytes. 256 KiB: the entry of
+/// a skill with 512 files has about 80, and clients bound the length of a message at a few
+/// megabytes.
 const PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// The skills that a server serves, with all their files.
@@ -486,8 +487,8 @@ pub enum SkillSetError {
     /// Two files have the same path.
     #[error("the file {0:?} is there twice")]
     Duplicate(String),
-    /// A generated skill has files as well, or is in the directory of another skill, whose entry could
-    /// not list its files.
+    /// A generated skill has files as well, or is in the directory of another skill, whose entry
+    /// could not list its files.
     #[error("{0:?}: a generated skill has a directory of its own, without other files")]
     Mixed(String),
     /// The `SKILL.md` stands in no directory that could be its skill's name.

@@ -125,7 +125,8 @@ impl Catalog {
         })
     }
 
-    /// Finds the resource or template that answers a read of `uri`, among the items that a caller can see.
+    /// Finds the resource or template that answers a read of `uri`, among the items that a caller
+    /// can see.
     fn find_resource(&self, uri: &str, caller: &Caller) -> Option<Target> {
         match self.resources.resolve(uri) {
             Some((id, _)) if self.is_visible(id, caller) => Some(Target::Resource(id)),

@@ -56,7 +56,8 @@ impl Client {
             self.call_fields.remove(ended.call);
         }
         if self.events.capacity() == 0 {
-            // Events are large and usually taken one by one: a queue would start with room for four.
+            // Events are large and usually taken one by one: a queue would start with room for
+            // four.
             self.events.reserve_exact(1);
         }
         self.events.push_back(event);

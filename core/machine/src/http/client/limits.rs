@@ -21,8 +21,8 @@ pub struct ClientLimits {
     pub event_bytes_max: usize,
     /// The length of an error response body, in bytes. 64 KiB: a JSON-RPC error with its data.
     pub error_bytes_max: usize,
-    /// The length of a session id, in bytes. 4 KiB: some ids are tokens, with a state that a gateway
-    /// sealed, and servers usually accept 8 KiB for all headers together.
+    /// The length of a session id, in bytes. 4 KiB: some ids are tokens, with a state that a
+    /// gateway sealed, and servers usually accept 8 KiB for all headers together.
     pub session_id_length_max: usize,
     /// The length of a `WWW-Authenticate` value, in bytes. 8 KiB; longer values are dropped.
     pub challenge_length_max: usize,

@@ -58,8 +58,8 @@ impl HttpClientOptions {
     /// replaces an `Authorization` field.
     ///
     /// It is never sent to another origin: the client does not follow redirects there, and requests
-    /// to an authorization server do not contain it. Recordings do not contain it, and `Debug` omits
-    /// its value.
+    /// to an authorization server do not contain it. Recordings do not contain it, and `Debug`
+    /// omits its value.
     ///
     /// # Errors
     ///

@@ -193,8 +193,8 @@ impl Client {
         }
     }
 
-    /// Returns when to open a stream again, or `None` if no attempts are left or the server asks for
-    /// a longer delay than the limit.
+    /// Returns when to open a stream again, or `None` if no attempts are left or the server asks
+    /// for a longer delay than the limit.
     pub(super) fn pause_before(
         &self,
         stream: &mut Stream,

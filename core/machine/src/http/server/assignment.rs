@@ -64,8 +64,8 @@ impl Server {
         self.retire_connection(key);
     }
 
-    /// Adds a message that precedes the response, or belongs to no request, to a stream, or the `last`
-    /// one of the stream. Responses have their own streams, except with HTTP+SSE.
+    /// Adds a message that precedes the response, or belongs to no request, to a stream, or the
+    /// `last` one of the stream. Responses have their own streams, except with HTTP+SSE.
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HSRV-016]
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-014] [HSRV-015] [HSRV-018]
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]

@@ -108,7 +108,8 @@ impl Callers {
         self.hash_of(principal, address).map_or(Account::Unknown, Account::Caller)
     }
 
-    /// Returns the account of a named owner, such as the requestor of tasks. Empty if it is unknown.
+    /// Returns the account of a named owner, such as the requestor of tasks. Empty if it is
+    /// unknown.
     pub(super) fn account_of_name(&self, name: &str) -> Account {
         if name.is_empty() {
             return Account::Unknown;

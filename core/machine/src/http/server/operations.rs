@@ -105,8 +105,8 @@ impl Server {
 }
 
 impl RequestReader {
-    /// Returns what the observer is told if a request is refused by its head alone. `None` if there is
-    /// no observer, or the request contains no message: only those that are posted do.
+    /// Returns what the observer is told if a request is refused by its head alone. `None` if there
+    /// is no observer, or the request contains no message: only those that are posted do.
     #[must_use]
     pub fn observe_refused_head(&self, head: &RequestHead<'_>) -> Option<RefusedHead> {
         let observer = Arc::clone(self.observer()?);

@@ -105,12 +105,12 @@ impl HttpServerOptions {
         self
     }
 
-    /// Shares sessions, streams and tasks with the other nodes of a deployment through a store, so that any
-    /// node can handle any request: see [`StoreAction`](super::StoreAction). Selects
+    /// Shares sessions, streams and tasks with the other nodes of a deployment through a store, so
+    /// that any node can handle any request: see [`StoreAction`](super::StoreAction). Selects
     /// [`EventStore::Shared`].
     ///
-    /// Clients of HTTP+SSE, whose session is a single response, stay with their node. A recording of
-    /// such a server stays empty.
+    /// Clients of HTTP+SSE, whose session is a single response, stay with their node. A recording
+    /// of such a server stays empty.
     #[must_use]
     pub fn shared(mut self, options: SharedOptions) -> Self {
         self.event_store = EventStore::Shared;
@@ -174,8 +174,8 @@ pub struct ServerLimits {
     pub exchanges_max: usize,
     /// Concurrent exchanges of one caller. 16,384: a quarter of all, as for sessions.
     pub exchanges_per_caller_max: usize,
-    /// Concurrently running handlers. 65,536: one for each exchange. `mcp-sansio-std`, where each has
-    /// a thread, runs at most 1,000. Enforced by the layer that runs the handlers, such as
+    /// Concurrently running handlers. 65,536: one for each exchange. `mcp-sansio-std`, where each
+    /// has a thread, runs at most 1,000. Enforced by the layer that runs the handlers, such as
     /// `mcp-sansio-handlers`, which calls
     /// [`check_handler_capacity`](super::Server::check_handler_capacity).
     pub handlers_max: usize,
@@ -204,9 +204,9 @@ pub struct ServerLimits {
     /// first, and then events kept for resumption in other streams, except those that no reader has
     /// taken yet.
     pub replay_bytes_total_max: usize,
-    /// Bytes of all streams of one caller. 16 MiB: a quarter of all, as for sessions. Beyond it, the
-    /// session whose stream has grown loses its finished streams, oldest first, and then the events
-    /// of that stream, even the last one if it has no reader.
+    /// Bytes of all streams of one caller. 16 MiB: a quarter of all, as for sessions. Beyond it,
+    /// the session whose stream has grown loses its finished streams, oldest first, and then the
+    /// events of that stream, even the last one if it has no reader.
     pub replay_bytes_per_caller_max: usize,
     /// Finished streams of one session that are kept for a reader that resumes them. 64.
     pub finished_streams_max: usize,
@@ -218,8 +218,8 @@ pub struct ServerLimits {
     pub store_bytes_max: usize,
     /// Actions of one caller among those that wait for the store. 16,384: a quarter of all, as for
     /// sessions. Callers have their turns, so one with many actions does not delay those of others,
-    /// and all callers together leave an eighth of the total for what keeps a node alive. Callers of
-    /// whom neither a principal nor an address is known have one share together.
+    /// and all callers together leave an eighth of the total for what keeps a node alive. Callers
+    /// of whom neither a principal nor an address is known have one share together.
     pub store_actions_per_caller_max: usize,
     /// Bytes in those actions of one caller. 16 MiB: four messages of the maximum length.
     pub store_bytes_per_caller_max: usize,

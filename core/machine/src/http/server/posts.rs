@@ -147,8 +147,8 @@ impl Server {
             Some(request) if Method::parse(&request.method) == Some(Method::Initialize)
         );
         if initialize {
-            // A client that opens a session anew has no use for the one that it names, if that still
-            // exists.
+            // A client that opens a session anew has no use for the one that it names, if that
+            // still exists.
             // MCP 2025-11-25 basic/transports#session-management [SESS-009]
             let old = head.session_id.and_then(SessionId::parse).and_then(|id| {
                 self.session_of(id, sender.identity.principal(), Transport::Streamable)

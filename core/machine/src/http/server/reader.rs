@@ -30,8 +30,8 @@ use super::{Exhausted, HttpServerOptions, SharedResource};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Admission {
-    /// The maximum length of the body, in bytes. For a longer body, send [`RequestReader::body_too_long`]
-    /// and stop reading.
+    /// The maximum length of the body, in bytes. For a longer body, send
+    /// [`RequestReader::body_too_long`] and stop reading.
     pub body_bytes_max: usize,
     /// The maximum time to read the body. After it, send [`RequestReader::body_too_slow`].
     pub body_time: core::time::Duration,
@@ -40,8 +40,8 @@ pub struct Admission {
 /// Reads the requests to a [`Server`](super::Server), for a driver that shares the server behind a
 /// lock: reading needs no access to it. Clones are cheap and read for the same server.
 ///
-/// It makes all decisions that need neither a session nor another request: the path, the host and the
-/// other header fields, the JSON of the body, and the header fields that repeat it.
+/// It makes all decisions that need neither a session nor another request: the path, the host and
+/// the other header fields, the JSON of the body, and the header fields that repeat it.
 #[derive(Clone, Debug)]
 pub struct RequestReader(Arc<Inner>);
 
@@ -166,8 +166,8 @@ impl<'f> ParsedBody<'f> {
     }
 
     /// Calls `show` for each request, with its method and the item that it names. A request with
-    /// invalid parameters is shown without an item. `subscriptions/listen` is shown without an item,
-    /// and once more for each resource that it subscribes to.
+    /// invalid parameters is shown without an item. `subscriptions/listen` is shown without an
+    /// item, and once more for each resource that it subscribes to.
     pub fn for_each_request(&self, mut show: impl FnMut(&str, Option<&str>)) {
         let mut one = |method: &str, read: &Read<'_>, params: Option<&RawJson<'_>>| {
             let known = Method::parse(method);

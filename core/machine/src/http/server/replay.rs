@@ -127,9 +127,9 @@ impl Server {
     /// Handles the events that a read found: from its position on, in order and without gaps. It
     /// may return fewer than exist, but at least one.
     ///
-    /// They are sent if they are exactly the requested events. Otherwise, or if the result is empty,
-    /// the client is told that they are gone. The result of a read that is no longer pending is
-    /// ignored.
+    /// They are sent if they are exactly the requested events. Otherwise, or if the result is
+    /// empty, the client is told that they are gone. The result of a read that is no longer pending
+    /// is ignored.
     // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006] [RESUME-007]
     pub fn handle_stored(
         &mut self,

@@ -26,8 +26,8 @@ impl Server {
     /// Handles a complete request, and returns an event if the application has to know of it.
     ///
     /// `caller` is the authenticated sender. If it is [anonymous](Caller::ANONYMOUS), the head
-    /// should contain the remote address, see [`RequestHead::remote_address`]. The exchange exists until
-    /// its response is complete or its client has disconnected.
+    /// should contain the remote address, see [`RequestHead::remote_address`]. The exchange exists
+    /// until its response is complete or its client has disconnected.
     pub fn handle_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -39,9 +39,10 @@ impl Server {
         self.handle_read_request(head, &mut request, caller, &|_| Ok(()), now)
     }
 
-    /// Handles a request that its [reader](Self::reader) has read, if `permit` allows it. The request is
-    /// borrowed, because it is large; it is used up. `permit` is called before the request has any effect, with the parsed body, or with `None` if there is no
-    /// body or it contains no message. Its refusal is sent as the complete response.
+    /// Handles a request that its [reader](Self::reader) has read, if `permit` allows it. The
+    /// request is borrowed, because it is large; it is used up. `permit` is called before the
+    /// request has any effect, with the parsed body, or with `None` if there is no body or it
+    /// contains no message. Its refusal is sent as the complete response.
     pub fn handle_read_request<'f>(
         &mut self,
         head: &RequestHead<'_>,

@@ -190,8 +190,8 @@ impl Server {
         }
     }
 
-    /// Applies the limit of its caller after a stream has grown: the finished streams of its session
-    /// are dropped first, oldest first, then all events that this stream keeps.
+    /// Applies the limit of its caller after a stream has grown: the finished streams of its
+    /// session are dropped first, oldest first, then all events that this stream keeps.
     fn hold_share(&mut self, key: Key, number: u32) {
         let most = self.options.limits.replay_bytes_per_caller_max;
         while let Some(Connection { caller, session, .. }) = self.connections.get(key)
@@ -218,8 +218,8 @@ impl Server {
         self.log_changed(key, before, after);
     }
 
-    /// Disconnects the reader of a stream that has grown, if all streams or those of its caller have
-    /// too many unread events, and this one has more than its part of them.
+    /// Disconnects the reader of a stream that has grown, if all streams or those of its caller
+    /// have too many unread events, and this one has more than its part of them.
     fn hold_unread_total(&mut self, key: Key, number: u32, now: Instant) {
         let limits = &self.options.limits;
         let (total, share) = (limits.unread_bytes_total_max, limits.unread_bytes_per_caller_max);

@@ -69,8 +69,8 @@ impl SharedLimit {
 }
 
 impl SharedResource {
-    /// Returns the refusal of a request for which there is no room. It says what to do about it: 429
-    /// if the caller has used up its own share, and 503 otherwise.
+    /// Returns the refusal of a request for which there is no room. It says what to do about it:
+    /// 429 if the caller has used up its own share, and 503 otherwise.
     #[must_use]
     pub fn refusal(self, exhausted: Exhausted) -> HttpRejection {
         let (own, all) = match self {

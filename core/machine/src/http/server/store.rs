@@ -35,7 +35,8 @@ pub enum EventStore {
     /// The store keeps the messages of sessions, not the sessions, which end with the machine.
     External,
     /// As `External`, and all nodes of a deployment share their sessions and streams through the
-    /// store: see [`HttpServerOptions::shared`](super::HttpServerOptions::shared), which selects it.
+    /// store: see [`HttpServerOptions::shared`](super::HttpServerOptions::shared), which selects
+    /// it.
     Shared,
 }
 
@@ -110,9 +111,9 @@ pub struct ReadId {
 /// An action for an external store, or for one that several nodes share.
 ///
 /// The variants after `Forget` are for a shared store ([`EventStore::Shared`]). Those with an
-/// `action` are completed with [`Server::handle_store`](super::Server::handle_store), each once. Many
-/// may be executed at the same time; those of one node and one session must take effect in their
-/// order, and so must the messages from one node to another.
+/// `action` are completed with [`Server::handle_store`](super::Server::handle_store), each once.
+/// Many may be executed at the same time; those of one node and one session must take effect in
+/// their order, and so must the messages from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreAction {
@@ -196,8 +197,8 @@ pub enum StoreAction {
         replica: u32,
         /// Replicas that are opened later get higher numbers than this.
         taken: u32,
-        /// How many more numbers they skip if the store does not have the replica yet: it may have lost
-        /// the session, with replicas that this node does not know.
+        /// How many more numbers they skip if the store does not have the replica yet: it may have
+        /// lost the session, with replicas that this node does not know.
         skipped: u32,
         /// The node.
         node: NodeId,
@@ -241,15 +242,15 @@ pub enum StoreAction {
     },
     /// Remove a session, its streams and its tasks, and complete with [`StoreReply::Done`].
     ///
-    /// Other nodes may not know the end yet: for a while the store refuses the events of the session,
-    /// its tasks, and to store it again.
+    /// Other nodes may not know the end yet: for a while the store refuses the events of the
+    /// session, its tasks, and to store it again.
     RemoveSession {
         /// Identifies the action.
         action: ActionId,
         /// The session.
         session: SessionId,
-        /// The [requestor](TaskKey::requestor) whose tasks end with the session. `None` if its tasks
-        /// belong to a principal.
+        /// The [requestor](TaskKey::requestor) whose tasks end with the session. `None` if its
+        /// tasks belong to a principal.
         requestor: Option<String>,
         /// How long the store refuses writes to the session.
         refused_for: Duration,
@@ -306,8 +307,8 @@ pub enum StoreAction {
     /// [`StoreReply::Done`] when the store has taken it, if there is an `action`.
     ///
     /// A store removes a message when its receiver has read it. A message to one node that exceeds
-    /// the `share` is refused with [`StoreError::Unavailable`]; one to all is not sent to those nodes
-    /// where it does.
+    /// the `share` is refused with [`StoreError::Unavailable`]; one to all is not sent to those
+    /// nodes where it does.
     Send {
         /// Identifies the action.
         action: Option<ActionId>,

@@ -31,8 +31,8 @@ pub(super) struct Stream {
     pub(super) behind: Option<u64>,
     /// The number up to which events were passed to the store.
     pub(super) recorded: u64,
-    /// The number up to which the store has them, and readers may take them. `u64::MAX` if readers do
-    /// not wait for that.
+    /// The number up to which the store has them, and readers may take them. `u64::MAX` if readers
+    /// do not wait for that.
     pub(super) stored: u64,
     /// Whether events have ids, so that a reader can resume the stream.
     pub(super) resumable: bool,
@@ -211,8 +211,8 @@ impl Stream {
         self.issued = self.issued.max(self.log.start());
     }
 
-    /// Drops the events that no reader has started to take, and returns the ids of the requests among
-    /// them. A reader of stored events has to take all of them.
+    /// Drops the events that no reader has started to take, and returns the ids of the requests
+    /// among them. A reader of stored events has to take all of them.
     pub(super) fn withdraw_unread(&mut self) -> Vec<i64> {
         if self.replay.is_none() { self.log.withdraw_from(self.taken) } else { Vec::new() }
     }

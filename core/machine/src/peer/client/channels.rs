@@ -74,7 +74,8 @@ impl Client {
         self.session.as_ref().map(super::ClientSession::revision)
     }
 
-    /// Returns the call or subscription of the application that the request with this id belongs to.
+    /// Returns the call or subscription of the application that the request with this id belongs
+    /// to.
     pub(crate) fn call_of_application(&self, id: i64) -> Option<CallHandle> {
         let key = self.connection.calls.by_id(id)?;
         Some(CallHandle::new(match self.connection.calls.get(key)?.purpose {
@@ -244,8 +245,8 @@ impl Client {
         }
     }
 
-    /// Sends the request of a listen stream again with a new id, if the stream still exists. Returns
-    /// whether it was sent; a stream whose request cannot be sent ends.
+    /// Sends the request of a listen stream again with a new id, if the stream still exists.
+    /// Returns whether it was sent; a stream whose request cannot be sent ends.
     // MCP 2026-07-28 changelog#major-changes [HCLI-012]
     pub(crate) fn listen_again(&mut self, id: i64, now: Instant) -> bool {
         let Some(key) = self.connection.calls.by_id(id) else { return false };

@@ -12,11 +12,11 @@ use super::opening::State;
 
 impl Client {
     /// Reports that the stream of an open connection has ended, and that a new process of the same
-    /// server will be started. Call it in place of [`handle_eof`](Self::handle_eof), after passing in
-    /// all frames received before.
+    /// server will be started. Call it in place of [`handle_eof`](Self::handle_eof), after passing
+    /// in all frames received before.
     ///
-    /// Every call ends with [`Failure::ConnectionLost`], because only the application knows whether it
-    /// may run twice. Subscriptions stay open. Until the connection is open again there is no
+    /// Every call ends with [`Failure::ConnectionLost`], because only the application knows whether
+    /// it may run twice. Subscriptions stay open. Until the connection is open again there is no
     /// [`session`](Self::session), and calls are refused with
     /// [`CommandError::NotOpen`](crate::peer::CommandError::NotOpen).
     ///
@@ -53,10 +53,11 @@ impl Client {
         true
     }
 
-    /// Opens a [suspended](Self::suspend) connection on the stream of the new process: later output is
-    /// for that stream, whose frames need a new decoder. The connection reports
-    /// [`Event::Opened`] again, and closes if it cannot be opened. The log level and the subscriptions
-    /// are restored; they end with [`Failure::ConnectionLost`] if the era of the server has changed.
+    /// Opens a [suspended](Self::suspend) connection on the stream of the new process: later output
+    /// is for that stream, whose frames need a new decoder. The connection reports
+    /// [`Event::Opened`] again, and closes if it cannot be opened. The log level and the
+    /// subscriptions are restored; they end with [`Failure::ConnectionLost`] if the era of the
+    /// server has changed.
     ///
     /// Has no effect on a connection that is not suspended.
     pub fn resume(&mut self, now: Instant) {
@@ -68,7 +69,8 @@ impl Client {
         }
     }
 
-    /// Restores the subscriptions on the stream of a new process; `before` was the era of the old one.
+    /// Restores the subscriptions on the stream of a new process; `before` was the era of the old
+    /// one.
     // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [STDIO-020]: the server keeps no
     // state of them.
     pub(super) fn restore_subscriptions(&mut self, before: Era, now: Instant) {

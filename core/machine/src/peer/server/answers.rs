@@ -235,8 +235,8 @@ impl Server {
         self.connection.requests.remove(request.key).ok_or(CommandError::NotDue)
     }
 
-    /// Writes the response to a request that was removed from the table. Not generic over the kind of result, which saves a tenth
-    /// of a device image.
+    /// Writes the response to a request that was removed from the table. Not generic over the kind
+    /// of result, which saves a tenth of a device image.
     pub(super) fn finish_answer(
         &mut self,
         id: &RequestId,

@@ -37,8 +37,8 @@ impl Server {
         flow
     }
 
-    /// Sets the declaration of a modern client that the next request was parsed with. If each modern
-    /// request has its own machine, the owner of the machines keeps it for them.
+    /// Sets the declaration of a modern client that the next request was parsed with. If each
+    /// modern request has its own machine, the owner of the machines keeps it for them.
     pub(crate) fn set_declared(&mut self, declared: Option<Arc<Declared>>) {
         self.last_declared = declared;
     }

@@ -1,5 +1,5 @@
-//! Input requests that a client of 2025-11-25 runs as tasks: their tasks are followed to the result,
-//! which becomes the response.
+//! Input requests that a client of 2025-11-25 runs as tasks: their tasks are followed to the
+//! result, which becomes the response.
 
 use alloc::borrow::Cow;
 use alloc::string::String;

@@ -28,8 +28,8 @@ impl Server {
         self.caller = self.caller.clone().with_session(Some(session));
     }
 
-    /// Replaces the key, because the client opens another session. Items of the old one are removed;
-    /// on other bindings, where connections share a catalog, by the binding.
+    /// Replaces the key, because the client opens another session. Items of the old one are
+    /// removed; on other bindings, where connections share a catalog, by the binding.
     pub(super) fn replace_session_key(&mut self) {
         let old = self.session_key();
         if self.connection.binding == Binding::ByteStream

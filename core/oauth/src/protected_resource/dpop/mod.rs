@@ -150,13 +150,13 @@ impl DpopVerifier {
         self
     }
 
-    /// Sets how many proofs are remembered, to refuse them if they are sent again. 65,536 by default,
-    /// with about 128 bytes each; the proofs of one key have a quarter of it. Requests beyond the
-    /// limit are told to retry.
+    /// Sets how many proofs are remembered, to refuse them if they are sent again. 65,536 by
+    /// default, with about 128 bytes each; the proofs of one key have a quarter of it. Requests
+    /// beyond the limit are told to retry.
     ///
-    /// Nodes with a shared store record the proofs there as well. Other processes that serve the same
-    /// resource do not share their records: require [nonces](Self::nonces) with a short lifetime,
-    /// or a shorter [window](Self::window).
+    /// Nodes with a shared store record the proofs there as well. Other processes that serve the
+    /// same resource do not share their records: require [nonces](Self::nonces) with a short
+    /// lifetime, or a shorter [window](Self::window).
     #[must_use]
     pub const fn proofs_max(mut self, proofs: usize) -> Self {
         self.proofs_max = proofs;
@@ -201,8 +201,8 @@ pub(super) enum Unaccepted {
 }
 
 impl ProtectedResource {
-    /// Accepts tokens that are bound to a key of the client, from clients that prove with each request
-    /// that they have the key.
+    /// Accepts tokens that are bound to a key of the client, from clients that prove with each
+    /// request that they have the key.
     ///
     /// # Errors
     ///
@@ -303,7 +303,8 @@ impl fmt::Debug for DpopVerifier {
 /// The bytes of a nonce: enough that it cannot be guessed.
 const NONCE_LENGTH: usize = 16;
 
-/// The key from which the nonces of a server are derived: no state, so that processes can share them.
+/// The key from which the nonces of a server are derived: no state, so that processes can share
+/// them.
 struct NonceKey {
     mac: Hmac<Sha256>,
     /// In seconds.
@@ -428,7 +429,8 @@ impl DpopProof {
         })))
     }
 
-    /// Returns the thumbprint of the client's key (RFC 7638): the `jkt` of a token that is bound to it.
+    /// Returns the thumbprint of the client's key (RFC 7638): the `jkt` of a token that is bound to
+    /// it.
     #[must_use]
     pub fn thumbprint(&self) -> &str {
         &self.0.thumbprint
@@ -492,8 +494,8 @@ impl Claims {
         if self.ath.as_ref() != Some(&digest) {
             return Err(ProofFault::Invalid("the proof is for another access token"));
         }
-        // Before the time: section 8 lets a nonce replace clocks that agree, and a client that learns
-        // the nonce makes a new proof.
+        // Before the time: section 8 lets a nonce replace clocks that agree, and a client that
+        // learns the nonce makes a new proof.
         if let Some(nonces) = expected.nonces
             && !self.nonce.as_ref().is_some_and(|it| nonces.accepts(it, expected.unix_time))
         {
@@ -508,8 +510,8 @@ impl Claims {
 }
 
 impl Expected<'_> {
-    /// Whether a URL is that of the request, except for its query. Behind a proxy, only the URL of the
-    /// resource has the origin that the client knows, and perhaps its path too.
+    /// Whether a URL is that of the request, except for its query. Behind a proxy, only the URL of
+    /// the resource has the origin that the client knows, and perhaps its path too.
     fn is_url(&self, htu: &str) -> bool {
         let path = |target: &str| target.split('?').next().unwrap_or_default().to_string();
         Location::parse(htu).is_ok_and(|url| {
@@ -545,7 +547,8 @@ impl fmt::Debug for DpopProof {
 
 // ------------------------------------------------------------------ the proofs that were accepted lately
 
-/// How many expired proofs each new one removes: more than it adds, and few, because a lock is held.
+/// How many expired proofs each new one removes: more than it adds, and few, because a lock is
+/// held.
 const REMOVALS: usize = 4;
 
 /// The first half of a SHA-256: no second text with the same one can be found.
@@ -598,8 +601,8 @@ impl SeenProofs {
         Self { known: BTreeSet::new(), by_expiry: BTreeSet::new(), counts: BTreeMap::new() }
     }
 
-    /// Records a proof that is valid until `expiry`. One key gets a quarter of `proofs_max`, so that
-    /// one client cannot lock out the others. Performs a bounded amount of work.
+    /// Records a proof that is valid until `expiry`. One key gets a quarter of `proofs_max`, so
+    /// that one client cannot lock out the others. Performs a bounded amount of work.
     fn record(
         &mut self,
         id: ProofId,

@@ -1,7 +1,7 @@
 //! Batches of messages (2025-03-26) for sessions that several nodes share.
 //!
-//! A batch is handled here as a whole. The messages in it that belong to another node are passed on as
-//! well, each as it would be alone; here they have no effect.
+//! A batch is handled here as a whole. The messages in it that belong to another node are passed on
+//! as well, each as it would be alone; here they have no effect.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -300,7 +300,8 @@ impl Server {
         self.read_on(key, number, now);
     }
 
-    /// Continues a stream of messages without a request, whose node is gone, with that of this node.
+    /// Continues a stream of messages without a request, whose node is gone, with that of this
+    /// node.
     fn take_over_standalone(&mut self, key: Key, number: u32, now: Instant) {
         let Some(reader) = self.detach(key, number) else { return };
         self.drop_stream(key, number);
@@ -375,8 +376,8 @@ impl Server {
         self.notify_followers(key, number);
     }
 
-    /// Handles an event that a shared store has stored, or failed to store: its reader gets it now if
-    /// the server is [durable](super::SharedOptions::durable).
+    /// Handles an event that a shared store has stored, or failed to store: its reader gets it now
+    /// if the server is [durable](super::SharedOptions::durable).
     pub fn handle_appended(&mut self, position: &EventPosition) {
         if !self.store.is_durable() {
             return;

@@ -9,8 +9,8 @@ use crate::catalog::Changes;
 
 use super::{TaskPage, TaskRecord};
 
-/// Identifies a node, from its start or from the loss of its lease to its end: 64 random bits, never
-/// reused. Written as 16 hexadecimal digits.
+/// Identifies a node, from its start or from the loss of its lease to its end: 64 random bits,
+/// never reused. Written as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(super) u64);
 
@@ -178,8 +178,8 @@ pub struct SharedOptions {
     /// 1 s: notifications are rarely lost.
     pub poll: Duration,
     /// Whether a client gets an event of a stream only after the store has it. `false`: it gets the
-    /// event at once, and a crash of the node in this moment forgets the event for other nodes. With
-    /// `true`, each event waits for a round trip to the store; if that fails, it is sent
+    /// event at once, and a crash of the node in this moment forgets the event for other nodes.
+    /// With `true`, each event waits for a round trip to the store; if that fails, it is sent
     /// nevertheless. Answers as JSON are no events.
     pub durable: bool,
     /// The policy for new sessions while the store is not available.
@@ -188,15 +188,16 @@ pub struct SharedOptions {
     pub waiting_max: usize,
     /// Bytes in the bodies of these requests. 64 MiB.
     pub waiting_bytes_max: usize,
-    /// Requests of one caller among those that wait. 2,500: a quarter of all, as for sessions. Callers
-    /// of whom neither a principal nor an address is known have one share together.
+    /// Requests of one caller among those that wait. 2,500: a quarter of all, as for sessions.
+    /// Callers of whom neither a principal nor an address is known have one share together.
     pub waiting_per_caller_max: usize,
-    /// Bytes in the bodies of these requests of one caller. 16 MiB: four bodies of the maximum length.
+    /// Bytes in the bodies of these requests of one caller. 16 MiB: four bodies of the maximum
+    /// length.
     pub waiting_bytes_per_caller_max: usize,
     /// Bytes of messages that wait in the store for one node. 32 MiB: eight bodies of the maximum
     /// length. Messages caused by clients may use seven eighths of it; the rest is for messages of
-    /// the nodes themselves. The store holds at most as much for each node with a lease. Beyond it a
-    /// client's answer is refused with 503, and other messages are not sent.
+    /// the nodes themselves. The store holds at most as much for each node with a lease. Beyond it
+    /// a client's answer is refused with 503, and other messages are not sent.
     pub mailbox_bytes_max: usize,
     /// Bytes of these messages that requests of one caller cause. 8 MiB: two bodies of the maximum
     /// length.
@@ -228,8 +229,8 @@ impl SharedOptions {
         Self::default()
     }
 
-    /// Returns the share of a message that a caller's requests cause, or the node itself if `caller`
-    /// is empty.
+    /// Returns the share of a message that a caller's requests cause, or the node itself if
+    /// `caller` is empty.
     pub(super) fn mailbox_share(&self, caller: String) -> MailboxShare {
         let most = self.mailbox_bytes_max;
         if caller.is_empty() {

@@ -116,7 +116,8 @@ impl Server {
         }
     }
 
-    /// Drops the sessions that the store has lost although it has kept its contents: they were ended.
+    /// Drops the sessions that the store has lost although it has kept its contents: they were
+    /// ended.
     fn drop_doubted(&mut self, now: Instant) {
         let is_gone = |it: &Replica| it.stored == Stored::Yes && it.doubt == Doubt::Asked;
         for key in self.replicas_that(is_gone) {

@@ -53,8 +53,8 @@ pub(super) struct Shared {
     joined: bool,
     /// The number that the store's contents had at the last heartbeat.
     contents: Option<u64>,
-    /// Since when this node reaches a store with these contents. Before a lease has passed, the others
-    /// may not have reached it again.
+    /// Since when this node reaches a store with these contents. Before a lease has passed, the
+    /// others may not have reached it again.
     reached: Instant,
     /// When the store was last found to have lost its contents.
     emptied: Option<Instant>,
@@ -111,8 +111,8 @@ struct Waiting {
     bytes: usize,
 }
 
-/// The maximum number of streams with readers on other nodes. As many as exchanges of one process by
-/// default; other readers rely on their timer.
+/// The maximum number of streams with readers on other nodes. As many as exchanges of one process
+/// by default; other readers rely on their timer.
 const FOLLOWED_MAX: usize = 65_536;
 
 impl Shared {
@@ -228,15 +228,15 @@ impl super::Server {
         self.shared.as_ref().is_none_or(|shared| shared.available)
     }
 
-    /// Returns whether the store has ever answered, for health checks: before that, a node cannot open
-    /// sessions or find those of others. `true` without a shared store.
+    /// Returns whether the store has ever answered, for health checks: before that, a node cannot
+    /// open sessions or find those of others. `true` without a shared store.
     #[must_use]
     pub fn has_reached_store(&self) -> bool {
         self.shared.as_ref().is_none_or(|shared| shared.contents.is_some())
     }
 
-    /// Returns whether the store has not answered yet that it knows this node, as after the start or
-    /// the loss of the lease. Other nodes would take its data for that of a failed node.
+    /// Returns whether the store has not answered yet that it knows this node, as after the start
+    /// or the loss of the lease. Other nodes would take its data for that of a failed node.
     #[must_use]
     pub fn is_joining(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| !shared.is_known() && shared.available)
@@ -249,8 +249,8 @@ impl super::Server {
     }
 
     /// Announces the end of this node to the others, when all responses are complete: the queue of
-    /// actions gets [`StoreAction::Leave`](super::StoreAction::Leave). Without it they wait until the
-    /// lease has expired.
+    /// actions gets [`StoreAction::Leave`](super::StoreAction::Leave). Without it they wait until
+    /// the lease has expired.
     pub fn leave(&mut self) {
         if let Some(shared) = &mut self.shared {
             (shared.joined, shared.next_heartbeat) = (false, None);

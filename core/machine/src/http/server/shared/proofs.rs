@@ -24,8 +24,8 @@ pub(super) struct Proofs {
 
 impl Server {
     /// Records in the shared store that a caller has used a proof, such as one of possession (RFC
-    /// 9449), which must not be used again at any node. `proof` stands for it: a hash, since it may be
-    /// long. `ttl` is how long it could be used again. Completed with
+    /// 9449), which must not be used again at any node. `proof` stands for it: a hash, since it may
+    /// be long. `ttl` is how long it could be used again. Completed with
     /// [`poll_proof`](Self::poll_proof). Returns `None` without a shared store.
     pub fn record_proof(
         &mut self,
@@ -47,8 +47,8 @@ impl Server {
     }
 
     /// Returns a proof that was recorded or not: [`StoreError::Refused`] if it was used before,
-    /// [`StoreError::Unavailable`] if the store cannot tell. Call it until it returns `None`, after each
-    /// input, if [`record_proof`](Self::record_proof) was ever called.
+    /// [`StoreError::Unavailable`] if the store cannot tell. Call it until it returns `None`, after
+    /// each input, if [`record_proof`](Self::record_proof) was ever called.
     pub fn poll_proof(&mut self) -> Option<(ProofId, Result<(), StoreError>)> {
         self.shared_mut()?.proofs.recorded.pop_front()
     }

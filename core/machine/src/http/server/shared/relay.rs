@@ -67,7 +67,8 @@ pub(super) enum NodeMessage<'a> {
         #[serde(borrow)]
         session: Cow<'a, str>,
         stream: u32,
-        /// The number of the next event, `u64::MAX` if the stream has ended. Older nodes do not tell it.
+        /// The number of the next event, `u64::MAX` if the stream has ended. Older nodes do not
+        /// tell it.
         #[serde(default)]
         next: Option<u64>,
     },
@@ -164,8 +165,8 @@ impl Server {
         });
     }
 
-    /// Passes a client's message on to the node of its request, and sends the response that confirms
-    /// it when the store has taken the message.
+    /// Passes a client's message on to the node of its request, and sends the response that
+    /// confirms it when the store has taken the message.
     pub(super) fn relay(
         &mut self,
         key: Key,
@@ -229,11 +230,12 @@ impl Server {
         }
     }
 
-    /// Handles a message that another node has [sent](StoreAction::Send). It may arrive twice or not
-    /// at all.
+    /// Handles a message that another node has [sent](StoreAction::Send). It may arrive twice or
+    /// not at all.
     ///
-    /// Returns a change that the application on the other node has announced. The clients of this node
-    /// are told by the outputs of the machine: first drop cached copies of the changed resource.
+    /// Returns a change that the application on the other node has announced. The clients of this
+    /// node are told by the outputs of the machine: first drop cached copies of the changed
+    /// resource.
     pub fn handle_node_message(&mut self, message: &[u8], now: Instant) -> Option<AnnouncedChange> {
         self.shared.as_ref()?;
         match serde_json::from_slice(message).ok()? {

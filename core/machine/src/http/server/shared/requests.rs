@@ -162,8 +162,8 @@ impl Server {
         });
     }
 
-    /// Asks the store for the number of a replica. A number is used once, so only a request that can
-    /// be served takes one.
+    /// Asks the store for the number of a replica. A number is used once, so only a request that
+    /// can be served takes one.
     pub(super) fn request_session(&mut self, session: SessionId, now: Instant) {
         let idle = self.stored_idle();
         let Some(node) = self.shared.as_ref().map(|shared| shared.node) else { return };
@@ -486,8 +486,8 @@ impl Server {
         }
     }
 
-    /// Lets a request wait for the record of its session, which it names a part of that this node does
-    /// not know. If it has waited, it fails only if the store has lost its contents.
+    /// Lets a request wait for the record of its session, which it names a part of that this node
+    /// does not know. If it has waited, it fails only if the store has lost its contents.
     fn await_record(&mut self, key: Key, now: Instant) -> Result<(), Response> {
         let session = self.connections.get(key).and_then(Connection::session_id);
         match self.shared_mut() {
@@ -522,7 +522,8 @@ impl Server {
         let own = self.shared.as_ref().map(|shared| shared.node);
         match self.owner_of(key, replica_of(id.stream)) {
             Some(owner) if Some(owner) != own => self.follow(key, id, owner, sender, now),
-            // The replica may be newer than this node's record, or gone with the contents of the store.
+            // The replica may be newer than this node's record, or gone with the contents of the
+            // store.
             None => Err(self.await_record(key, now).err().unwrap_or_else(gone)),
             Some(_) => {
                 // The id may be that of a replica with the same number, before the store lost it.

@@ -84,10 +84,10 @@ const STREAM_BITS: u32 = 18;
 /// The number after the last replica.
 const REPLICAS_MAX: u32 = 1 << (32 - STREAM_BITS);
 
-/// Returns how many numbers to skip after those taken when a session is stored again in a store that
-/// has lost it. The node may not know the last replicas, and their numbers must not be used again,
-/// because clients may know ids of their events. At least 16, and random up to half of those left,
-/// because the store may lose it again, and another node may do the same.
+/// Returns how many numbers to skip after those taken when a session is stored again in a store
+/// that has lost it. The node may not know the last replicas, and their numbers must not be used
+/// again, because clients may know ids of their events. At least 16, and random up to half of those
+/// left, because the store may lose it again, and another node may do the same.
 fn unknown_replicas(taken: u32, random: u64) -> u32 {
     let left = u64::from(REPLICAS_MAX.saturating_sub(taken));
     16 + u32::try_from(random % (left / 2).max(1)).unwrap_or_default()

@@ -15,8 +15,9 @@ use super::{NodeId, StoreError};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct TaskKey {
-    /// A digest of the requestor: see [`Server::task_requestor`](super::super::Server::task_requestor).
-    /// Empty if every client that knows the id may use the task.
+    /// A digest of the requestor: see
+    /// [`Server::task_requestor`](super::super::Server::task_requestor). Empty if every client that
+    /// knows the id may use the task.
     pub requestor: String,
     /// The id of the task.
     pub task: String,
@@ -75,7 +76,8 @@ impl TaskPage {
 #[non_exhaustive]
 pub enum TaskCommand {
     /// Store the state of this node's task. Completed with [`TaskStoreEvent::Stored`]. It fails if
-    /// the store does not know this node: see [`Server::is_joining`](super::super::Server::is_joining).
+    /// the store does not know this node: see
+    /// [`Server::is_joining`](super::super::Server::is_joining).
     Put {
         /// The task.
         key: TaskKey,
@@ -212,8 +214,8 @@ pub enum TaskStoreEvent {
         /// The task.
         key: TaskKey,
     },
-    /// A session has ended, and with it its tasks: those of this node must be dropped, and the store
-    /// has removed all of them.
+    /// A session has ended, and with it its tasks: those of this node must be dropped, and the
+    /// store has removed all of them.
     RequestorEnded {
         /// The requestor of its tasks, if it has some.
         requestor: String,

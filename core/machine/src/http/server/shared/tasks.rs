@@ -206,8 +206,8 @@ impl Server {
         }
     }
 
-    /// Returns the next event about shared tasks. Call it until it returns `None`, after each input,
-    /// if [`share_task`](Self::share_task) was ever called.
+    /// Returns the next event about shared tasks. Call it until it returns `None`, after each
+    /// input, if [`share_task`](Self::share_task) was ever called.
     pub fn poll_task(&mut self) -> Option<TaskStoreEvent> {
         self.shared_mut()?.tasks.events.pop_front()
     }
@@ -298,8 +298,8 @@ impl Server {
         self.depose(Purpose::Task(TaskPurpose::Depose(request, record)), node, now);
     }
 
-    /// Handles a task that the store does not have. A heartbeat finds out whether the store has lost
-    /// its contents, so that no client gives up a task that another node still runs.
+    /// Handles a task that the store does not have. A heartbeat finds out whether the store has
+    /// lost its contents, so that no client gives up a task that another node still runs.
     fn handle_absent_task(&mut self, request: RequestHandle, now: Instant) {
         match self.shared_mut() {
             Some(shared) if shared.next_heartbeat.is_some() => {
