@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::catalog::{Lists, Target};
 use crate::jsonrpc::{
-    AsJson, ErrorObject, RawJson, RequestId, WriteError, WriteJson, write_empty_result, write_id,
-    write_result, write_string,
+    AsJson, ErrorObject, RawJson, RequestId, WriteError, WriteJson, write_id, write_result,
+    write_string,
 };
 use crate::peer::connection::Flow;
 use crate::peer::error::CommandError;
@@ -338,43 +338,36 @@ impl Server {
         let _answered = self.finish_answer(id, method, revision, reply, Body::new(&AsJson(result)));
     }
 
-    /// Sends the empty result of a legacy request.
-    pub(super) fn answer_empty(&mut self, method: Method, id: &RequestId, reply: ReplyTo) {
-        if self.connection.has_middleware() {
-            return self.answer_passed(Lane::Bulk, method, id, reply);
-        }
-        self.connection.observe_empty_answer(id);
-        self.write_answer(Lane::Bulk, id, reply, Verdict::Result, |out| {
-            write_empty_result(out, id)
-        });
+    // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, so it
+    // overtakes queued results.
+    pub(super) fn answer_ping(&mut self, id: &RequestId, reply: ReplyTo) {
+        self.answer_empty(Lane::Control, Method::Ping, id, reply);
     }
 
-    /// Sends an empty result, or that of a middleware.
-    fn answer_passed(&mut self, lane: Lane, method: Method, id: &RequestId, reply: ReplyTo) {
-        let early = self.connection.take_early_result().unwrap_or(RawJson::EMPTY_OBJECT);
-        let result = match self.connection.pass_result(id, Some(method), &early) {
-            Exchanged::Unchanged => early,
-            Exchanged::Changed(changed) => changed,
-            Exchanged::Refused(error) => {
-                return self.write_error_answer(id, &error, reply, Verdict::Failed(error.code));
+    /// Sends the empty result of a legacy request, or that of a middleware.
+    pub(super) fn answer_empty(
+        &mut self,
+        lane: Lane,
+        method: Method,
+        id: &RequestId,
+        reply: ReplyTo,
+    ) {
+        let result = if self.connection.has_middleware() {
+            let early = self.connection.take_early_result().unwrap_or(RawJson::EMPTY_OBJECT);
+            match self.connection.pass_result(id, Some(method), &early) {
+                Exchanged::Unchanged => early,
+                Exchanged::Changed(changed) => changed,
+                Exchanged::Refused(error) => {
+                    return self.write_error_answer(id, &error, reply, Verdict::Failed(error.code));
+                }
             }
+        } else {
+            RawJson::EMPTY_OBJECT
         };
         self.connection.observe_empty_answer(id);
         self.write_answer(lane, id, reply, Verdict::Result, |out| {
             let written = write_result(out, id, &result);
             debug_assert!(written.is_ok(), "the result is an object");
-        });
-    }
-
-    // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, so it
-    // overtakes queued results.
-    pub(super) fn answer_ping(&mut self, id: &RequestId, reply: ReplyTo) {
-        if self.connection.has_middleware() {
-            return self.answer_passed(Lane::Control, Method::Ping, id, reply);
-        }
-        self.connection.observe_empty_answer(id);
-        self.write_answer(Lane::Control, id, reply, Verdict::Result, |out| {
-            write_empty_result(out, id);
         });
     }
 

@@ -14,7 +14,7 @@ use crate::peer::handle::{CallHandle, RequestHandle};
 use crate::peer::members::check_repeats;
 use crate::peer::metadata::{self, Metadata, Read};
 use crate::peer::method_name::MethodName;
-use crate::peer::outbox::Channel;
+use crate::peer::outbox::{Channel, Lane};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{
@@ -472,7 +472,12 @@ impl Server {
         match (level, &mut self.session) {
             (Some(level), Some(session)) => {
                 session.log_level = level;
-                self.answer_empty(Method::LoggingSetLevel, &incoming.id, incoming.reply);
+                self.answer_empty(
+                    Lane::Bulk,
+                    Method::LoggingSetLevel,
+                    &incoming.id,
+                    incoming.reply,
+                );
             }
             _ => {
                 let error = ErrorObject::invalid_params("`level` is not a log level");

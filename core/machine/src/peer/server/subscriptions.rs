@@ -293,7 +293,7 @@ impl Server {
             _ => Err(ErrorObject::invalid_params("`uri` must be a string")),
         };
         match outcome {
-            Ok(()) => self.answer_empty(method, &incoming.id, incoming.reply),
+            Ok(()) => self.answer_empty(Lane::Bulk, method, &incoming.id, incoming.reply),
             Err(error) => self.answer_error(&incoming.id, &error, incoming.reply),
         }
     }
