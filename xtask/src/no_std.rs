@@ -24,11 +24,13 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
         if *target == "thumbv6m-none-eabi" {
             // Handlers need `alloc::sync::Arc`, which this target lacks.
-            command.args(["--features", "client,critical-section,http,recording,seal,server"]);
+            command.args(["--package", "mcp-sansio-sync"]);
+            command.args(["--features", "client,http,recording,server"]);
+            command.args(["--features", "mcp-sansio-sync/critical-section"]);
         } else {
             command.args(["--package", "mcp-sansio-handlers", "--package", "mcp-sansio-test"]);
             command.args(["--package", "mcp-sansio-extensions"]);
-            command.args(["--features", "auth,http,seal"]);
+            command.args(["--features", "client,http"]);
         }
         if !command.status()?.success() {
             failed.push(*target);

@@ -253,7 +253,7 @@ impl Inner {
 
 // ------------------------------------------------------------------ options
 
-/// The options of a [`RedisStore`](crate::RedisStore). All nodes of a deployment should have the
+/// The options of a [`RedisStore`]. All nodes of a deployment should have the
 /// same.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -359,7 +359,7 @@ pub enum RedisStoreError {
 
 // ------------------------------------------------------------------ counters
 
-/// The counters of a [`RedisStore`](crate::RedisStore) since its start.
+/// The counters of a [`RedisStore`] since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreCounters {

@@ -238,7 +238,7 @@ fn scope() -> InstrumentationScope {
 
 // ------------------------------------------------------------------ the switches of telemetry
 
-/// Switches of [`Telemetry`](crate::Telemetry), which describes them.
+/// Switches of [`Telemetry`], which describes them.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct Options {

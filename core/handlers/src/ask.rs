@@ -235,7 +235,7 @@ impl Elicit {
 // ------------------------------------------------------------------ outcome of a handler that asks
 
 /// Input requests that must be answered before a request can be completed. Built by
-/// [`InputRequiredBuilder`](super::InputRequiredBuilder), or from an [`InputRequiredResult`].
+/// [`InputRequiredBuilder`], or from an [`InputRequiredResult`].
 ///
 /// The code that sends input requests is reached only through this type, so the binary of a server
 /// without input requests does not contain it.

@@ -458,7 +458,7 @@ impl ServerHandle {
     }
 
     /// Changes the catalog of the connection, over HTTP that of the server; clients are notified.
-    /// To change all connections, use [`Connections`](super::Connections). Under an adapter that
+    /// To change all connections, use [`Connections`]. Under an adapter that
     /// [catches](super::endpoint::PanicGuard) panics, an edit that panics is abandoned.
     ///
     /// # Errors

@@ -22,7 +22,7 @@
 
 pub use super::arguments::ForCompletion;
 pub use super::ask::InputRequired;
-#[cfg(feature = "auth")]
+#[cfg(all(feature = "client", feature = "http"))]
 pub use super::authorization::AuthorizationFunction;
 pub use super::context::{FromRequest, RequestParts};
 pub use super::function::{Async, Handler, HandlerInput, Plain};

@@ -158,7 +158,7 @@ extern crate std;
 
 mod arguments;
 mod ask;
-#[cfg(feature = "auth")]
+#[cfg(all(feature = "client", feature = "http"))]
 mod authorization;
 #[cfg(feature = "client")]
 mod client;
@@ -177,8 +177,6 @@ mod http_call;
 mod http_server;
 mod mailbox;
 pub mod middleware;
-#[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
-mod no_authorization;
 #[cfg(feature = "http")]
 mod protection;
 #[cfg(test)]
@@ -187,7 +185,7 @@ mod recorder;
 mod reply;
 #[cfg(feature = "schemars")]
 mod schema;
-#[cfg(feature = "seal")]
+#[cfg(feature = "http")]
 mod sealing;
 mod server;
 mod server_binding;
@@ -202,7 +200,7 @@ mod task;
 mod threading;
 
 pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
-#[cfg(feature = "auth")]
+#[cfg(all(feature = "client", feature = "http"))]
 pub use authorization::{Authorization, CredentialLock, CredentialStore, MemoryStore};
 #[cfg(feature = "client")]
 pub use client::{
@@ -228,8 +226,5 @@ pub use state::State;
 pub use task::{TaskEvent, TaskSettings};
 pub use threading::{Local, ThreadSafe};
 
-// For each feature, its type or the replacement without the feature, under one name.
-#[cfg(feature = "auth")]
+#[cfg(all(feature = "client", feature = "http"))]
 use authorization::AuthorizationState;
-#[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
-use no_authorization::AuthorizationState;

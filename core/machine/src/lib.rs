@@ -83,7 +83,7 @@ pub mod protocol;
 mod recorded;
 #[cfg(feature = "recording")]
 pub mod recording;
-#[cfg(feature = "seal")]
+#[cfg(feature = "http")]
 pub mod seal;
 mod session_key;
 pub mod stream;

@@ -69,7 +69,7 @@ impl<P: Process> ChildServer<P> {
     ///
     /// # Panics
     ///
-    /// Where [`Runtime::current`](crate::Runtime::current) does.
+    /// Where [`Runtime::current`] does.
     pub fn spawn(
         command: impl Into<P::Command>,
     ) -> Result<(Self, ChildStream<P::Stream>), SpawnError> {

@@ -8,7 +8,7 @@ use mcp_sansio_extensions::skills::{SkillSet, SkillSetBuilder, SkillSetError};
 /// Reads a folder of skills from disk: every directory in it that contains a `SKILL.md` is a skill.
 ///
 /// The files are read into memory, so that entries and files always agree; to serve a later state
-/// of the folder, read it again and [replace](super::ServedSkills::replace) the set. Reading
+/// of the folder, read it again and [replace](mcp_sansio_extensions::skills::ServedSkills::replace) the set. Reading
 /// blocks: do it at the start, or on a thread that may block.
 ///
 /// ```

@@ -11,8 +11,8 @@ use mcp_sansio_handlers::TaskSettings;
 
 use crate::clock;
 
-/// Skills: all of [`mcp_sansio_extensions::skills`], and [`SkillFolder`], which reads them from
-/// disk.
+/// Skills: all of [`mcp_sansio_extensions::skills`], and [`SkillFolder`](skills::SkillFolder),
+/// which reads them from disk.
 pub mod skills {
     pub use super::folder::{SkillFolder, SkillFolderError};
     pub use mcp_sansio_extensions::skills::*;

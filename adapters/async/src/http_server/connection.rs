@@ -101,6 +101,9 @@ pub(super) async fn serve_connection<N: Network>(
             super::http2_connection::serve(socket, service, runtime, stop, settings, budget, timer)
                 .await;
         }
+        // Without the feature `Network::HTTP2` is false.
+        #[cfg(not(feature = "http2"))]
+        Version::Http2 => {}
     }
 }
 

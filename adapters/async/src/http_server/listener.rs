@@ -313,7 +313,7 @@ pub struct Acceptor<N: Network> {
     pub connections_per_caller_max: Option<usize>,
     /// How long connections may last after the shutdown. 10 s by default.
     pub linger: Duration,
-    /// Whether the [principal](crate::PeerAddress::principal) of a peer is the caller of its
+    /// Whether the [principal](crate::network::PeerAddress::principal) of a peer is the caller of its
     /// requests. `false` by default.
     pub peer_principals: bool,
 }

@@ -181,7 +181,7 @@ pub enum Reply {
     OtherMethod,
     /// The request is not valid HTTP/1.
     Malformed,
-    /// The request is longer than [`REQUEST_LENGTH_MAX`](REQUEST_LENGTH_MAX).
+    /// The request is longer than [`REQUEST_LENGTH_MAX`].
     TooLong,
 }
 

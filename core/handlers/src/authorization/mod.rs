@@ -299,7 +299,7 @@ impl Client {
     /// Signs in now, without waiting for the server to require a token: loads the stored credential
     /// or asks the user. The outcome is reported to the [observers](Authorization::observe)
     /// of the authorization. Does nothing while a sign-in is in progress, or on a connection without
-    /// an [`Authorization`](Authorization).
+    /// an [`Authorization`].
     ///
     /// # Errors
     ///
@@ -327,7 +327,7 @@ impl Client {
 /// A stored function.
 type ActionFunction<K, In> = <K as Threading>::Callback<In, <K as Threading>::Future<ActionOutput>>;
 
-/// A function that performs an action for an [`Authorization`](Authorization): a closure or
+/// A function that performs an action for an [`Authorization`]: a closure or
 /// a function, plain or `async`, that takes `In` and returns a `Result` with its answer or an
 /// [`ActionFailure`].
 ///

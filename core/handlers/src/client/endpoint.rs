@@ -427,9 +427,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Command::SetLogLevel(level) => {
                 let _sent = self.machine.set_log_level(level, now);
             }
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "http")]
             Command::Authorize => self.authorization.authorize(now),
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "http")]
             Command::ForgetAuthorization => self.authorization.forget(now),
             Command::Close => {
                 // Later calls fail, cached or not.
@@ -639,7 +639,7 @@ impl Suspension {
 
 impl<K: Threading> ClientEndpoint<K> {
     /// Lets the connection outlive the process of its server: when the stream of an open connection
-    /// ends, [`Endpoint::restart`](mcp_sansio::stream::Endpoint::restart) returns `true`. Start a
+    /// ends, [`Endpoint::restart`] returns `true`. Start a
     /// new process and call [`resume`](Self::resume), or give up with
     /// [`handle_eof`](mcp_sansio::stream::Endpoint::handle_eof). Meanwhile keep calling
     /// [`poll_handlers`](mcp_sansio::stream::Endpoint::poll_handlers), so that the application can

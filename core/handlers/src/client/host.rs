@@ -24,7 +24,7 @@ use super::endpoint::ClientEndpoint;
 use super::http::HttpClientEndpoint;
 use super::middleware::Calls;
 use super::pending::Pending;
-#[cfg(feature = "auth")]
+#[cfg(feature = "http")]
 use crate::AuthorizationState;
 use crate::client::endpoint::StreamClient;
 #[cfg(feature = "http")]
@@ -64,7 +64,7 @@ pub struct Host<K: Threading = ThreadSafe> {
     /// Whether calls that become tasks are followed.
     pub(crate) follows_tasks: bool,
     pub(crate) layers: Option<Layers<Calls>>,
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "http")]
     pub(crate) authorization: Option<crate::Authorization<K>>,
     pub(crate) recorder: Option<Recorder>,
 }
@@ -87,7 +87,7 @@ impl<K: Threading> Clone for Host<K> {
             cache: self.cache.clone(),
             follows_tasks: self.follows_tasks,
             layers: self.layers.clone(),
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "http")]
             authorization: self.authorization.clone(),
             recorder: self.recorder.clone(),
         }
@@ -151,7 +151,7 @@ impl<K: Threading> Host<K> {
             cache: None,
             follows_tasks: false,
             layers: None,
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "http")]
             authorization: None,
             recorder: None,
         }
@@ -273,18 +273,10 @@ impl<K: Threading> Host<K> {
         seed: u64,
         now: Instant,
     ) -> (Client, HttpClientEndpoint<K>) {
-        #[cfg(feature = "auth")]
-        let stage = AuthorizationState::new(self.authorization.clone(), http.url(), now);
+        let authorization = AuthorizationState::new(self.authorization.clone(), http.url(), now);
         let machine = self.http_machine(http, seed, now);
-        #[cfg_attr(
-            not(feature = "auth"),
-            expect(unused_mut, reason = "changed only with the feature `auth`")
-        )]
         let (client, mut endpoint) = ClientEndpoint::new(self, machine, true);
-        #[cfg(feature = "auth")]
-        {
-            endpoint.authorization = stage;
-        }
+        endpoint.authorization = authorization;
         (client, endpoint)
     }
 

@@ -161,9 +161,9 @@ pub(super) enum Command {
         params: RawJson<'static>,
     },
     SetLogLevel(LoggingLevel),
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "http")]
     Authorize,
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "http")]
     ForgetAuthorization,
     Close,
 }

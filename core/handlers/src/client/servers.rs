@@ -709,7 +709,7 @@ impl<C: ServerConnection> Drop for Registration<C> {
 /// Why a connection could not be opened, or ended.
 pub type ConnectionError = Arc<dyn core::error::Error + Send + Sync>;
 
-/// Why a server of [`Servers`](Servers) could not be added, listed or called.
+/// Why a server of [`Servers`] could not be added, listed or called.
 ///
 /// Its [`Debug`](fmt::Debug) output is the message as well, for programs that return it from
 /// `main`.

@@ -185,7 +185,7 @@ impl Buckets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LimitError {
-    /// The caller has sent too many requests: a [`RateLimit`](super::RateLimit). The error is
+    /// The caller has sent too many requests: a [`RateLimit`]. The error is
     /// `-32600` with the time in `data.retryAfterMs`, on HTTP with status 429 and `Retry-After`.
     RateExceeded {
         /// When the next request will be accepted.

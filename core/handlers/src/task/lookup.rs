@@ -192,7 +192,7 @@ impl TaskTable {
         self.read_for(machine, handle, now);
     }
 
-    /// Lets a request wait for [the end](super::ends) that it has caused.
+    /// Lets a request wait for the end that it has caused.
     pub(super) fn await_end(
         &mut self,
         machine: &mut HttpServerMachine,

@@ -215,7 +215,7 @@ impl<K: Threading> Server<K> {
     /// ```
     ///
     /// The tasks of a connection over a byte stream end with it. On HTTP they belong to the server,
-    /// and each task to the [`Principal`](mcp_sansio::Principal) that called the tool. Without a
+    /// and each task to the [`Principal`] that called the tool. Without a
     /// principal, a task of 2025-11-25 belongs to the session, so that other sessions cannot list,
     /// get or cancel it; a task of the extension is accessible to every client that knows its id.
     /// Nodes that [share](mcp_sansio::http::HttpServerOptions::shared) a store answer requests

@@ -2,9 +2,9 @@
 
 #![cfg(feature = "schemars")]
 
-#[cfg(feature = "auth")]
+#[cfg(feature = "http")]
 mod authorization;
-#[cfg(feature = "auth")]
+#[cfg(feature = "http")]
 mod authorization_store;
 #[cfg(feature = "http")]
 mod bindings;

@@ -225,7 +225,7 @@ fn cached_results_end_with_their_connection() {
     });
 }
 
-#[cfg(feature = "auth")]
+#[cfg(feature = "http")]
 #[test]
 fn another_token_does_not_find_the_results_of_the_previous_one() {
     // Rule: [CACHE-005].

@@ -469,7 +469,7 @@ pub enum RecordingError {
     UnknownFormat {
         /// The version of the recording.
         found: u32,
-        /// [`FORMAT`](crate::recording::FORMAT).
+        /// [`FORMAT`].
         known: u32,
     },
     /// A line does not contain a valid call for the machine.
