@@ -73,7 +73,6 @@ pub mod framing;
 #[cfg(feature = "http")]
 pub mod http;
 mod instant;
-mod job;
 pub mod jsonrpc;
 mod panic_guard;
 pub mod peer;
@@ -91,10 +90,17 @@ pub mod stream;
 pub use backoff::{Attempts, Backoff};
 pub use caller::{Caller, Credentials};
 pub use instant::Instant;
-pub use job::Job;
 pub use panic_guard::{PanicGuard, Panicked};
 pub use principal::Principal;
 pub use printable::Printable;
 pub use protocol::revision::{Era, Revision, Revisions, UnknownRevision};
 pub use recorded::{Recorded, Tape};
 pub use session_key::SessionKey;
+
+/// A function of the application that may block, with its inputs: a call of a blocking handler for
+/// one request. Running it answers the request; dropping it answers the request with an internal
+/// error.
+///
+/// This crate starts no threads, so an adapter provides a function that runs jobs: see
+/// [`stream::Endpoint::set_spawner`](stream::Endpoint::set_spawner).
+pub type Job = alloc::boxed::Box<dyn FnOnce() + Send>;
