@@ -38,6 +38,6 @@ pub(crate) use text::write_integer;
 pub use text::write_string;
 pub use writer::{AsJson, WriteError, WriteJson, to_shared_json};
 pub(crate) use writer::{
-    NO_PARAMS, close_object_with, write_error, write_id, write_notification, write_on_one_line,
-    write_request, write_result,
+    NO_PARAMS, close_object_with, write_empty_result, write_error, write_id, write_notification,
+    write_on_one_line, write_request, write_result,
 };

@@ -146,6 +146,12 @@ pub(crate) fn write_result(
     write_response(out, id, &|out: &mut _| result.write_json(out))
 }
 
+/// Appends a response with an empty result on one line, without a line end.
+pub(crate) fn write_empty_result(out: &mut String, id: &RequestId) {
+    write_head(out, Some(id));
+    out.push_str(",\"result\":{}}");
+}
+
 // Not generic, so that it is compiled once and not for each kind of result.
 fn write_response(
     out: &mut String,

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::catalog::{Lists, Target};
 use crate::jsonrpc::{
-    AsJson, ErrorObject, RawJson, RequestId, WriteError, WriteJson, write_id, write_result,
-    write_string,
+    AsJson, ErrorObject, RawJson, RequestId, WriteError, WriteJson, write_empty_result, write_id,
+    write_result, write_string,
 };
 use crate::peer::connection::Flow;
 use crate::peer::error::CommandError;
@@ -366,6 +366,9 @@ impl Server {
         };
         self.connection.observe_empty_answer(id);
         self.write_answer(lane, id, reply, Verdict::Result, |out| {
+            if result.as_str() == RawJson::EMPTY_OBJECT.as_str() {
+                return write_empty_result(out, id);
+            }
             let written = write_result(out, id, &result);
             debug_assert!(written.is_ok(), "the result is an object");
         });
