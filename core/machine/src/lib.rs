@@ -102,5 +102,5 @@ pub use session_key::SessionKey;
 /// error.
 ///
 /// This crate starts no threads, so an adapter provides a function that runs jobs: see
-/// [`stream::Endpoint::set_spawner`](stream::Endpoint::set_spawner).
+/// [`stream::Endpoint::set_spawner`].
 pub type Job = alloc::boxed::Box<dyn FnOnce() + Send>;
