@@ -149,6 +149,9 @@ impl ChildConnection {
     }
 
     /// Closes the connection and the server's input, and terminates the server if it does not exit.
+    /// The connection is closed when this returns.
+    ///
+    /// Calling it in a handler of the connection would deadlock.
     ///
     /// # Errors
     ///

@@ -177,7 +177,7 @@ impl<P: Process> ChildConnection<P> {
     }
 
     /// Closes the connection and the server's input, and terminates the server if it does not exit.
-    /// It is not started again.
+    /// It is not started again. The connection is closed when this returns.
     ///
     /// # Errors
     ///
@@ -186,7 +186,9 @@ impl<P: Process> ChildConnection<P> {
         self.client.close();
         if let Some(child) = self.slot.close() {
             let report = child.shutdown(self.slot.grace_periods()).await?;
+            // The driver may not have been polled since: its end closes the connection.
             self.driver.abort();
+            let _ended = (&mut self.driver).await;
             return Ok(report);
         }
         // The server has ended, and was not started again yet.
