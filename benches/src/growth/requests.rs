@@ -168,7 +168,9 @@ pub(super) fn batch(step: usize) -> Input {
 }
 
 pub(super) fn batch_of_nothing(step: usize) -> Input {
-    one_frame(format!("[{}1]", "1,".repeat(step * UNIT)))
+    // Longer than other inputs: each element is short and gets an answer, so that a short input would
+    // show how the buffers of the answers grow at first.
+    one_frame(format!("[{}1]", "1,".repeat(8 * step * UNIT)))
 }
 
 fn cancel(id: usize) -> String {
