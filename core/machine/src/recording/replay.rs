@@ -1,10 +1,9 @@
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::str;
 
-use mcp_sansio_sync::Mutex;
+use mcp_sansio_sync::{Arc, Mutex};
 use serde::Deserialize;
 
 use super::call::{Call, MISPLACED, Unperformable};
