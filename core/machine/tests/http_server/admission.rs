@@ -1,7 +1,10 @@
 //! Checks of the request head.
 
-use mcp_sansio::Revisions;
-use mcp_sansio::http::{AllowedHosts, HttpServerOptions, RequestHead};
+use mcp_sansio::http::{
+    AllowedHosts, HttpServerOptions, ReadRequest, RequestHead, Server, ServerTransmit,
+};
+use mcp_sansio::peer::ServerMachine;
+use mcp_sansio::{Caller, Instant, Revisions};
 
 use crate::fixtures::*;
 
@@ -146,6 +149,55 @@ fn the_length_of_a_body_is_limited() {
     let reply = server.request("POST", "/mcp", &fields, &long[..100]);
     assert_eq!(server.reply(reply).status(), 400, "within the limit");
     assert_eq!(server.server.reader().body_too_slow().head.status.0, 408);
+}
+
+/// Returns the head of a request for the event stream of 2024-11-05.
+fn stream_head(host: &str) -> RequestHead<'_> {
+    let mut head = RequestHead::new("GET", "/sse");
+    head.field("host", host.as_bytes());
+    head
+}
+
+/// Handles a request that was read, and returns the status of its response.
+fn handle(server: &mut Server, request: &mut ReadRequest<'_>) -> u16 {
+    let (head, caller) = (stream_head("localhost"), Caller::ANONYMOUS);
+    let (exchange, _) =
+        server.handle_read_request(&head, request, &caller, &|_| Ok(()), Instant::ZERO);
+    match server.poll_transmit(exchange, Instant::ZERO) {
+        Some(ServerTransmit::Respond(response)) => response.head.status.0,
+        Some(ServerTransmit::Open(head)) => head.status.0,
+        other => panic!("{other:?} instead of a response"),
+    }
+}
+
+/// Returns a server with room for two exchanges.
+fn small_server() -> Server {
+    let options = limits(|limits| limits.exchanges_max = 2).legacy_sse("/sse", "/post");
+    Server::new(full_server(), options, [7; 32], 0).unwrap()
+}
+
+#[test]
+fn what_has_changed_since_a_request_was_read_is_checked_again() {
+    let mut server = small_server();
+    let reader = server.reader();
+    let mut read = [(); 3].map(|()| reader.read(&stream_head("localhost"), b""));
+    let statuses = read.each_mut().map(|request| handle(&mut server, request));
+    assert_eq!(statuses, [200, 200, 503], "each was read when there was room");
+
+    let mut server = small_server();
+    let mut request = server.reader().read(&stream_head("localhost"), b"");
+    server.close(Instant::ZERO);
+    assert_eq!(handle(&mut server, &mut request), 503);
+}
+
+#[test]
+fn a_refused_request_that_is_handled_again_stays_refused() {
+    // Rule: [HSRV-003].
+    let mut server = small_server();
+    let mut request = server.reader().read(&stream_head("evil.example"), b"");
+    let statuses = [(), ()].map(|()| handle(&mut server, &mut request));
+    assert_eq!(statuses, [403, 400]);
+    assert_eq!(server.session_count(), 0);
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use mcp_sansio_collections::Key;
 
-use crate::http::SessionId;
-use crate::http::{ExchangeId, HttpRejection, RequestHead, Response};
+use crate::http::{ExchangeId, HttpRejection, RequestHead, Response, SessionId, Status};
 use crate::jsonrpc::{Frame, Message, NotificationMessage, RequestId};
 use crate::peer::Event;
 use crate::peer::RequestHandle;
@@ -13,7 +12,7 @@ use super::callers::CallerHandle;
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
-use super::reader::{Body, ParsedBody, Post, Posted, ReadRequest, Route, closing};
+use super::reader::{Body, ParsedBody, Post, Posted, ReadRequest, Route, closing, refusal};
 use super::{Exhausted, Server, SharedResource};
 
 /// What is left of a frame that was handled.
@@ -103,7 +102,13 @@ impl Server {
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let ReadRequest { text, route, body: parsed, declared, posted } = request;
-        let route = core::mem::replace(route, Ok(Route::Post))?;
+        let route = match route {
+            Ok(route) => *route,
+            Err(refused) => {
+                let used_up = refusal(Status::BAD_REQUEST, None, "the request was refused before");
+                return Err(core::mem::replace(refused, used_up));
+            }
+        };
         if let Some(parsed) = parsed {
             let permitted = permit(parsed.as_ref().ok());
             let body = match parsed {
