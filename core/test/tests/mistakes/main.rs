@@ -5,6 +5,6 @@
 #[test]
 fn the_compiler_names_the_mistake() {
     let cases = trybuild::TestCases::new();
-    cases.compile_fail("cases/*.rs");
-    cases.pass("cases/right/*.rs");
+    cases.compile_fail("tests/mistakes/cases/*.rs");
+    cases.pass("tests/mistakes/cases/right/*.rs");
 }
