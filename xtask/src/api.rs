@@ -12,6 +12,7 @@ const FOLDER: &str = "docs/api";
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let check = files::is_check("api", arguments)?;
     let root = files::root();
+    document(&root)?;
     let mut outdated = Vec::new();
     let mut expected = Vec::new();
     for one in all()?.iter().filter(|it| it.published) {
@@ -41,28 +42,44 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     Err(Failure::Failed(format!("not up to date: {}; {remedy}", outdated.join(", "))))
 }
 
-/// Returns the public items of a crate, one per line.
-fn api(one: &Crate, root: &Path) -> Result<String, Failure> {
-    // Features that start with an underscore are for tests.
-    let features: Vec<&str> =
-        one.features.iter().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
-    let target = root.join("target/api");
+/// Set for this program when cargo runs it as rustdoc.
+const AS_RUSTDOC: &str = "XTASK_AS_RUSTDOC";
+
+/// Runs rustdoc with its unstable options if cargo started this program in its place. Cargo itself runs
+/// without them: build scripts look at that variable, and every crate would be checked once more.
+pub(crate) fn as_rustdoc(arguments: &[&str]) -> Option<Result<(), Failure>> {
+    std::env::var_os(AS_RUSTDOC)?;
+    let status = Command::new("rustdoc").args(arguments).env("RUSTC_BOOTSTRAP", "1").status();
+    Some(match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::Unable(format!("rustdoc: {status}"))),
+        Err(error) => Err(error.into()),
+    })
+}
+
+/// Documents the libraries of all crates as JSON, with all features: what `cargo doc` has checked is
+/// not checked again.
+fn document(root: &Path) -> Result<(), Failure> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let status = Command::new(cargo)
         .current_dir(root)
-        .args(["rustdoc", "--quiet", "--lib", "--package", &one.name])
-        .args(["--no-default-features", "--features", &features.join(",")])
-        .arg("--target-dir")
-        .arg(&target)
-        .args(["--", "--cfg", "docsrs", "--cap-lints", "allow"])
-        .args(["-Z", "unstable-options", "--output-format", "json"])
-        // JSON output is unstable; this enables it on a stable compiler.
-        .env("RUSTC_BOOTSTRAP", "1")
+        .args(["doc", "--quiet", "--lib", "--workspace", "--no-deps", "--all-features"])
+        .env("RUSTDOC", std::env::current_exe()?)
+        .env(AS_RUSTDOC, "1")
+        .env(
+            "RUSTDOCFLAGS",
+            "--cfg docsrs --cap-lints allow -Z unstable-options --output-format json",
+        )
         .status()?;
-    if !status.success() {
-        return Err(Failure::Unable(format!("rustdoc failed for {}", one.name)));
+    if status.success() {
+        return Ok(());
     }
-    let json = target.join("doc").join(format!("{}.json", one.name.replace('-', "_")));
+    Err(Failure::Unable("rustdoc failed".to_owned()))
+}
+
+/// Returns the public items of a documented crate, one per line.
+fn api(one: &Crate, root: &Path) -> Result<String, Failure> {
+    let json = files::built(root).join("doc").join(format!("{}.json", one.name.replace('-', "_")));
     let api = public_api::Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)
         .omit_auto_trait_impls(true)

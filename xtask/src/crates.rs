@@ -16,8 +16,6 @@ pub(crate) struct Crate {
     pub(crate) published: bool,
     /// Its folder, relative to the workspace root.
     pub(crate) folder: PathBuf,
-    /// Its features, in order.
-    pub(crate) features: Vec<String>,
     /// Its dependencies in the workspace, without dev-dependencies.
     pub(crate) dependencies: Vec<Dependency>,
 }
@@ -119,7 +117,6 @@ fn read(package: &Value, names: &[&str]) -> Option<Crate> {
         name: name.to_owned(),
         description: package["description"].as_str().unwrap_or_default().to_owned(),
         published: package["publish"].is_null(),
-        features: package["features"].as_object()?.keys().cloned().collect(),
         folder: relative(&package["manifest_path"])?.parent()?.to_path_buf(),
         dependencies,
     })

@@ -40,7 +40,7 @@ cargo run -p xtask -- COMMAND
   layers                           what modules and crates under core/ name
   ledger [--area AREA] [--missing] [--check]
                                    the rules in docs/rules that code and tests cite
-  no-std [TARGET...]               builds the core without a standard library
+  no-std [TARGET...]               compiles the core without a standard library
   sizes                            the table of docs/guide/adapters.md
   spec-facts DIRECTORY [--check]   docs/rules/{schema,pages.txt}, from the specification
   tidy                             house rules that the compiler does not check
@@ -79,7 +79,7 @@ fn reject(errors: &[String], what: &str) -> Result<(), Failure> {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match run(&arguments) {
+    match api::as_rustdoc(&arguments).unwrap_or_else(|| run(&arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             let (text, code) = match failure {

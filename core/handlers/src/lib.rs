@@ -193,7 +193,7 @@ mod server_binding;
 mod server_card;
 mod server_endpoint;
 mod server_item;
-#[cfg(all(test, feature = "_shuttle"))]
+#[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod state;
 mod task;

@@ -310,7 +310,7 @@ fn hash(handler: &RequestHandle) -> u64 {
 }
 
 impl MailboxLimits {
-    #[cfg(any(all(feature = "client", feature = "http"), all(test, feature = "_shuttle")))]
+    #[cfg(any(all(feature = "client", feature = "http"), all(test, shuttle)))]
     pub(super) const NONE: Self = {
         let none = Usage { count: 0, bytes: 0 };
         Self { reports: none, commands: none }

@@ -12,7 +12,8 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::Limits;
-use mcp_sansio_sync::{Mutex, TaskCount, explore};
+use mcp_sansio_sync::{Mutex, TaskCount};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{future, thread};
 
 use super::endpoint::Endpoint;
@@ -20,6 +21,30 @@ use super::executor::Executor;
 use super::mailbox::Mailbox;
 use super::mailbox::MailboxLimits;
 use super::{Call, Client, Host, Server};
+
+/// Runs `test` under many random but reproducible schedules. Their number is `MCP_SCHEDULES` or a
+/// default, divided by the `weight` of one run. A schedule that deadlocks is a failure.
+fn explore(weight: usize, test: impl Fn() + Send + Sync + 'static) {
+    const SEED: u64 = 0x5eed;
+    let schedules = std::env::var("MCP_SCHEDULES").ok();
+    let schedules = schedules.map_or(200, |it| it.parse().expect("`MCP_SCHEDULES` is a number"));
+    let schedules = (schedules / weight).max(1);
+    let test = Arc::new(test);
+    let config = || {
+        let mut config = shuttle::Config::new();
+        // Complete machines run on these stacks, without optimizations.
+        config.stack_size = 1024 * 1024;
+        // About weak memory ordering: see the decision.
+        config.silence_warnings = true;
+        config
+    };
+    let run = Arc::clone(&test);
+    let random = RandomScheduler::new_from_seed(SEED, schedules);
+    shuttle::Runner::new(random, config()).run(move || run());
+    // A few well-chosen preemptions find bugs that need one long pause.
+    let pct = PctScheduler::new_from_seed(SEED, 3, schedules);
+    shuttle::Runner::new(pct, config()).run(move || test());
+}
 
 /// A flag that a handler waits for.
 #[derive(Default)]

@@ -20,22 +20,22 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-#[cfg(feature = "_shuttle")]
+#[cfg(shuttle)]
 mod explored;
 #[cfg(all(feature = "critical-section", not(feature = "std")))]
 mod masking;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(shuttle)))]
 mod parking;
 #[cfg(not(any(feature = "std", feature = "critical-section")))]
 mod spinning;
 #[cfg(target_has_atomic = "ptr")]
 mod task_count;
 
-#[cfg(feature = "_shuttle")]
+#[cfg(shuttle)]
 use explored as backend;
 #[cfg(all(feature = "critical-section", not(feature = "std")))]
 use masking as backend;
-#[cfg(all(feature = "std", not(feature = "_shuttle")))]
+#[cfg(all(feature = "std", not(shuttle)))]
 use parking as backend;
 #[cfg(not(any(feature = "std", feature = "critical-section")))]
 use spinning as backend;
@@ -54,16 +54,11 @@ pub use task_count::TaskCount;
 
 /// Atomics, replaced when exploring schedules.
 pub mod atomic {
-    pub use core::sync::atomic::Ordering;
-    #[cfg(not(feature = "_shuttle"))]
-    pub use core::sync::atomic::{AtomicBool, AtomicUsize};
-
-    #[cfg(feature = "_shuttle")]
-    pub use super::explored::{AtomicBool, AtomicUsize};
+    #[cfg(not(shuttle))]
+    pub use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    #[cfg(shuttle)]
+    pub use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 }
-
-#[cfg(feature = "_shuttle")]
-pub use explored::explore;
 
 /// A lock that is held only briefly, for a push, a pop or an assignment.
 ///
@@ -76,14 +71,7 @@ pub struct Mutex<T>(backend::Lock<T>);
 
 impl<T> Mutex<T> {
     /// Creates an unlocked lock.
-    #[cfg(not(feature = "_shuttle"))]
     pub const fn new(value: T) -> Self {
-        Self(backend::Lock::new(value))
-    }
-
-    /// Creates an unlocked lock.
-    #[cfg(feature = "_shuttle")]
-    pub fn new(value: T) -> Self {
         Self(backend::Lock::new(value))
     }
 

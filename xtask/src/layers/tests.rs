@@ -57,7 +57,6 @@ fn a_crate_of_the_core_uses_public_items_of_the_core() {
         name: name.to_owned(),
         description: String::new(),
         published: true,
-        features: Vec::new(),
         folder: PathBuf::from(folder),
         dependencies: vec![crates::Dependency {
             name: on.to_owned(),
