@@ -39,9 +39,11 @@ pub(crate) struct Metadata<'a> {
     found: Found,
     seen: Seen,
     /// The cacheable prefix of `_meta`, with the members that a client repeats in every request: up
-    /// to the end of the capabilities, if the version precedes them and no member specific to this
-    /// request does.
+    /// to the end of the version and the capabilities, in either order, if no member specific to
+    /// this request precedes it.
     pub(crate) prefix: Option<CachedPrefix<'a>>,
+    /// The offset of the capabilities in `_meta`.
+    pub(crate) capabilities_start: usize,
     /// Whether `_meta` starts with the cached prefix, whose members are then not repeated here.
     pub(crate) prefix_matched: bool,
     pub(crate) input_responses: Option<RawJson<'a>>,
@@ -244,7 +246,6 @@ impl<'a> Metadata<'a> {
         let rest = text.strip_prefix(prefix.text).filter(|_| known);
         self.prefix_matched = rest.is_some();
         let mut seen = if self.prefix_matched { prefix.seen } else { Seen::default() };
-        let mut named = false;
         for member in rest.map_or_else(|| meta.walk(), Members::after) {
             let Some(key) = MetaKey::parse(&member.name()) else { continue };
             key.once(&mut seen)?;
@@ -265,13 +266,12 @@ impl<'a> Metadata<'a> {
                         self.modern_fault = Some("the protocol version must be a string");
                     }
                     self.protocol_version = Some(version.unwrap_or_default());
-                    named = true;
+                    self.end_prefix(text, member.range.end, seen);
                 }
                 MetaKey::ClientCapabilities => {
                     self.client_capabilities = Some(member.value);
-                    let kept = PREFIX_IS_CACHED && named && !self.has_own();
-                    let prefix = text.get(..member.range.end).filter(|_| kept);
-                    self.prefix = prefix.map(|text| CachedPrefix { text, seen });
+                    self.capabilities_start = member.range.start;
+                    self.end_prefix(text, member.range.end, seen);
                 }
                 // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]
                 MetaKey::LogLevel => {
@@ -285,6 +285,15 @@ impl<'a> Metadata<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Ends the cacheable prefix of a `_meta` with the member that ends at `end`, if it is complete
+    /// and contains only what every request repeats.
+    fn end_prefix(&mut self, meta: &'a str, end: usize, seen: Seen) {
+        let complete = self.protocol_version.is_some() && self.client_capabilities.is_some();
+        let kept = PREFIX_IS_CACHED && complete && !self.has_own();
+        let prefix = meta.get(..end).filter(|_| kept);
+        self.prefix = prefix.map(|text| CachedPrefix { text, seen });
     }
 
     /// Returns whether members specific to this request, or defects, were found.
@@ -426,6 +435,24 @@ mod tests {
         assert_eq!(prefix_between(r#""x":1,"#, r#","progressToken":7"#), Some(expected));
         assert_eq!(prefix_between(r#""progressToken":7,"#, ""), None);
         assert_eq!(prefix_between(r#""io.modelcontextprotocol/logLevel":"none","#, ""), None);
+    }
+
+    #[test]
+    fn the_cached_prefix_has_the_version_and_the_capabilities_in_either_order() {
+        const VERSION: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
+        const CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities":{"roots":{}}"#;
+        for (one, other) in [(VERSION, CAPABILITIES), (CAPABILITIES, VERSION)] {
+            let expected = alloc::format!(r#"{{{one},"x":1,{other}"#);
+            let meta = alloc::format!(r#"{one},"x":1,{other},"y":2"#);
+            let (prefix, seen) = prefix_of(&meta).unwrap();
+            assert_eq!(prefix, expected);
+            let text = alloc::format!(r#"{{"_meta":{{{meta},"progressToken":7}}}}"#);
+            let found = after(&text, &prefix, seen).unwrap();
+            assert_eq!(found.progress_token, Some(RequestId::Number(7)));
+            assert!(found.prefix_matched && found.client_capabilities.is_none());
+            let between = alloc::format!(r#"{one},"progressToken":7,{other}"#);
+            assert_eq!(prefix_of(&between), None);
+        }
     }
 
     #[test]

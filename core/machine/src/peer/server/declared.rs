@@ -1,6 +1,7 @@
 //! The capabilities that modern clients declare with each request.
 
 use alloc::string::String;
+use core::ops::Range;
 
 use mcp_sansio_sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::jsonrpc::{Members, RawJson};
 use crate::peer::event::Request;
 use crate::peer::members::Seen;
 use crate::peer::metadata::CLIENT_CAPABILITIES;
-use crate::peer::metadata::CachedPrefix;
+use crate::peer::metadata::{CachedPrefix, Metadata};
 use crate::protocol::Capabilities;
 
 use super::Server;
@@ -21,10 +22,11 @@ pub(in crate::peer) const DECLARED_LENGTH_MAX: usize = 2048;
 /// The last declaration of a modern client, and its capabilities at a revision.
 #[derive(Debug)]
 pub(crate) struct Declared {
-    /// The start of a `_meta` up to the end of the capabilities, or only the capabilities.
+    /// The start of a `_meta` up to the end of the version and the capabilities, or only the
+    /// capabilities.
     text: String,
-    /// Offset of the capabilities in the text.
-    start: usize,
+    /// The position of the capabilities in the text.
+    declared: Range<usize>,
     /// The members of that prefix.
     seen: Seen,
     pub(crate) revision: Revision,
@@ -36,7 +38,7 @@ impl Declared {
     pub(crate) fn cached_prefix(&self) -> CachedPrefix<'_> {
         // A `_meta` starts with a brace, so the offset is zero only for capabilities without a
         // prefix.
-        if PREFIX_IS_CACHED && self.start > 0 {
+        if PREFIX_IS_CACHED && self.declared.start > 0 {
             CachedPrefix { text: &self.text, seen: self.seen }
         } else {
             CachedPrefix::default()
@@ -51,13 +53,15 @@ impl Server {
     pub(super) fn declared_by_client(
         &mut self,
         declared: &str,
-        prefix: Option<CachedPrefix<'_>>,
+        metadata: &Metadata<'_>,
         revision: Revision,
     ) -> Result<Capabilities, JsonError> {
-        let prefix = prefix.filter(|it| PREFIX_IS_CACHED && it.text.len() <= DECLARED_LENGTH_MAX);
+        let prefix =
+            metadata.prefix.filter(|it| PREFIX_IS_CACHED && it.text.len() <= DECLARED_LENGTH_MAX);
         let capabilities = match &self.last_declared {
             Some(last)
-                if last.revision == revision && last.text.get(last.start..) == Some(declared) =>
+                if last.revision == revision
+                    && last.text.get(last.declared.clone()) == Some(declared) =>
             {
                 if prefix.is_none() {
                     return Ok(last.capabilities);
@@ -66,12 +70,12 @@ impl Server {
             }
             _ => Capabilities::from_checked_client_json(declared, revision)?,
         };
-        let alone = || CachedPrefix { text: declared, ..CachedPrefix::default() };
-        let CachedPrefix { text, seen } = prefix.unwrap_or_else(alone);
+        let alone = CachedPrefix { text: declared, ..CachedPrefix::default() };
+        let start = prefix.map_or(0, |_| metadata.capabilities_start);
+        let CachedPrefix { text, seen } = prefix.unwrap_or(alone);
         if text.len() <= DECLARED_LENGTH_MAX {
-            let start = text.len() - declared.len();
-            let text = text.into();
-            let declared = Declared { text, start, seen, revision, capabilities };
+            let (text, declared) = (text.into(), start..start + declared.len());
+            let declared = Declared { text, declared, seen, revision, capabilities };
             self.last_declared = Some(Arc::new(declared));
         }
         Ok(capabilities)

@@ -248,7 +248,7 @@ impl Server {
                 match &incoming.metadata.client_capabilities {
                     None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
                     Some(declared) => self
-                        .declared_by_client(declared.as_str(), incoming.metadata.prefix, revision)
+                        .declared_by_client(declared.as_str(), incoming.metadata, revision)
                         .map(|client| (revision, client))
                         .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
                 }
