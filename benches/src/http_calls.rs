@@ -1,7 +1,7 @@
 use core::task::{Context, Waker};
 use std::fmt;
 
-use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, ServerTransmit};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, RequestReader, ServerTransmit};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::Tool;
 use mcp_sansio::{Caller, Instant, Revision};
@@ -17,6 +17,7 @@ const NOW: Instant = Instant::ZERO;
 /// adapter for a call, without reading and writing HTTP.
 pub struct HttpCalls {
     server: HttpServer,
+    reader: RequestReader,
     fields: Vec<(&'static str, String)>,
     body: String,
     caller: Caller,
@@ -55,7 +56,8 @@ impl HttpCalls {
         };
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         let caller = Caller::ANONYMOUS;
-        let mut calls = Self { server, fields, body: body.to_string(), caller };
+        let mut calls =
+            Self { reader: server.reader(), server, fields, body: body.to_string(), caller };
         if revision != Revision::V2026_07_28 {
             let session = calls.send(http_harness::INITIALIZE, &[]).expect("a session");
             calls.fields = vec![
@@ -86,17 +88,17 @@ impl HttpCalls {
     /// If it is refused.
     pub fn read(&self) {
         let head = head(&self.fields);
-        let reader = self.server.reader();
-        reader.admit(&head).expect("it is admitted");
-        core::hint::black_box(reader.read(&head, self.body.as_bytes()));
+        let admission = self.reader.admit(&head).expect("it is admitted");
+        core::hint::black_box(self.reader.read_admitted(admission, &head, self.body.as_bytes()));
     }
 
     /// Sends a request, and returns the session that its response opens.
     fn send(&mut self, body: &str, fields: &[(&'static str, String)]) -> Option<String> {
         let head = head(fields);
-        self.server.admit(&head).expect("it is admitted");
+        let admission = self.server.admit(&head).expect("it is admitted");
+        let mut request = self.reader.read_admitted(admission, &head, body.as_bytes());
         let (exchange, work) =
-            self.server.handle_request(&head, body.as_bytes(), &self.caller, NOW);
+            self.server.handle_read_request(&head, &mut request, &self.caller, NOW);
         self.pump();
         if let Some(work) = work {
             self.finish(work);

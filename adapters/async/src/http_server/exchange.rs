@@ -4,7 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead, ServerTransmit};
+use mcp_sansio::http::{
+    Admission, ExchangeId, RequestHead, Response, ResponseHead, ServerTransmit,
+};
 use mcp_sansio::peer::RequestHandle;
 use mcp_sansio::{Caller, Instant};
 use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
@@ -35,11 +37,12 @@ impl ServerExchange {
     /// Passes a request to the server. A returned handler call must be started at once.
     pub(super) fn begin<'f>(
         shared: &Arc<SharedServer>,
+        admission: Admission,
         head: &RequestHead<'_>,
         body: &'f [u8],
         caller: &Caller,
     ) -> (Self, Option<HandlerCall<'f>>) {
-        let mut request = shared.reader.read(head, body);
+        let mut request = shared.reader.read_admitted(admission, head, body);
         let (exchange, work) = shared.change_until(
             |state| state.server.handle_read_request(head, &mut request, caller, shared.now()),
             |(_, work)| work.is_none(),

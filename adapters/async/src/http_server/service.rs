@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use http_body::Body;
 use mcp_sansio::http::{
-    EventStore, HttpServerOptions, RemoteAddress, RequestHead, SharedOptions, SharedResource,
+    Admission, EventStore, HttpServerOptions, RemoteAddress, RequestHead, SharedOptions,
+    SharedResource,
 };
 use mcp_sansio::{Caller, Principal};
 use mcp_sansio_handlers::endpoint::HttpServerError;
@@ -325,7 +326,7 @@ async fn respond<B: Body>(
     let read = request::read_body(body, parts.version, admission, bodies, name.as_ref());
     let refused = match with_timeout(admission.body_time, &*shared.runtime, pin!(read)).await {
         Some(Ok(body)) => {
-            let mut response = answer(shared, &head, body, &caller).await;
+            let mut response = answer(shared, admission, &head, body, &caller).await;
             response.body_mut().set_caller(name.clone());
             return response;
         }
@@ -355,6 +356,7 @@ fn name_other_than(
 
 async fn answer(
     shared: &Arc<SharedServer>,
+    admission: Admission,
     head: &RequestHead<'_>,
     body: BudgetedBody,
     caller: &Caller,
@@ -362,7 +364,8 @@ async fn answer(
     // Always ready at once, and only needs the waker. Its locals are not part of the enclosing
     // future.
     let begun = poll_fn(|cx| {
-        let (mut exchange, work) = ServerExchange::begin(shared, head, &body.bytes, caller);
+        let (mut exchange, work) =
+            ServerExchange::begin(shared, admission, head, &body.bytes, caller);
         let completed = work.and_then(|work| exchange::start_handler(shared, work, cx));
         let start = completed.and_then(|completed| exchange.complete(completed));
         Poll::Ready((exchange, start))

@@ -1,5 +1,6 @@
 //! Reads requests: all decisions that need neither a session nor another request.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -13,8 +14,8 @@ use crate::http::header_params::{HeaderParamMismatch, HeaderParams};
 use crate::http::media::{Accepted, is_json};
 use crate::http::{Content, RequestHead, Response, ResponseHead, Status};
 use crate::jsonrpc::{
-    ErrorCode, ErrorObject, Frame, Malformed, Message, ParseLimits, RawJson, RequestId,
-    RequestMessage, write_error,
+    ErrorCode, ErrorObject, Frame, Malformed, Message, NotificationMessage, ParseLimits, RawJson,
+    RequestId, RequestMessage, write_error,
 };
 use crate::peer::OperationObserver;
 use crate::peer::members::check_repeats;
@@ -35,6 +36,8 @@ pub struct Admission {
     pub body_bytes_max: usize,
     /// The maximum time to read the body. After it, send [`RequestReader::body_too_slow`].
     pub body_time: core::time::Duration,
+    /// What the request is for, so that its head is not checked again.
+    route: Route,
 }
 
 /// Reads the requests to a [`Server`](super::Server), for a driver that shares the server behind a
@@ -117,6 +120,13 @@ pub(super) enum Route {
     Message,
 }
 
+/// The frame of a body without a message, or whose message was handled.
+pub(super) const EMPTY_FRAME: Frame<'static> =
+    Frame::Single(Message::Notification(NotificationMessage {
+        method: Cow::Borrowed(""),
+        params: None,
+    }));
+
 /// The parsed body of a request, including the parameters of its message.
 ///
 /// Access checks and the machine use the same value: the parameters of a single request are read
@@ -131,6 +141,9 @@ pub struct ParsedBody<'f> {
 }
 
 impl<'f> ParsedBody<'f> {
+    /// A body without a message.
+    const EMPTY: Self = Self { frame: EMPTY_FRAME, read: None };
+
     /// Parses a body. Linear in its length.
     ///
     /// # Errors
@@ -139,24 +152,24 @@ impl<'f> ParsedBody<'f> {
     ///
     /// [`parse`]: crate::jsonrpc::parse
     pub fn parse(body: &'f [u8], limits: ParseLimits) -> Result<Self, Malformed> {
-        Self::parse_after(body, limits, CachedPrefix::default())
+        let mut parsed = Self::EMPTY;
+        parsed.fill(body, limits, CachedPrefix::default())?;
+        Ok(parsed)
     }
 
     /// Parses a body when the metadata of the last modern client is known: see
-    /// [`Metadata::read_after`].
-    // Inlined: the metadata is large, and would be copied.
-    #[inline(always)]
-    pub(super) fn parse_after(
+    /// [`Metadata::read_after`]. In place, because the metadata is large.
+    fn fill(
+        &mut self,
         body: &'f [u8],
         limits: ParseLimits,
         prefix: CachedPrefix<'_>,
-    ) -> Result<Self, Malformed> {
-        let mut read = None;
-        let frame = metadata::parse(body, limits, prefix, &mut read)?;
-        if let (Frame::Single(Message::Request(_)), None) = (&frame, &read) {
-            read = Some(Metadata::read(&RawJson::EMPTY_OBJECT));
+    ) -> Result<(), Malformed> {
+        self.frame = metadata::parse(body, limits, prefix, &mut self.read)?;
+        if let (Frame::Single(Message::Request(_)), None) = (&self.frame, &self.read) {
+            self.read = Some(Metadata::read(&RawJson::EMPTY_OBJECT));
         }
-        Ok(Self { frame, read })
+        Ok(())
     }
 
     /// Returns the messages in the body.
@@ -268,10 +281,22 @@ impl RequestReader {
         self.0.limits
     }
 
-    /// Reads a complete request. Linear in its length.
+    /// Checks the head of a complete request, and reads the request. Linear in its length.
     #[must_use]
     pub fn read<'f>(&self, head: &RequestHead<'_>, body: &'f [u8]) -> ReadRequest<'f> {
         self.read_routed(self.route(head), head, body)
+    }
+
+    /// Reads a complete request whose head was [admitted](Self::admit): `head` is not checked
+    /// again. Linear in its length.
+    #[must_use]
+    pub fn read_admitted<'f>(
+        &self,
+        admission: Admission,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+    ) -> ReadRequest<'f> {
+        self.read_routed(Ok(admission.route), head, body)
     }
 
     /// Reads a request whose head was checked.
@@ -289,11 +314,16 @@ impl RequestReader {
         if let Ok(route @ (Route::Post | Route::Message)) = request.route {
             let known = self.0.known.lock(|known| known.clone());
             let prefix = known.declared.as_ref().map(|it| it.cached_prefix()).unwrap_or_default();
-            let body = ParsedBody::parse_after(text, self.0.limits, prefix);
-            if route == Route::Post {
-                request.posted = self.classify(&known, head, &body);
+            let body = request.body.insert(Ok(ParsedBody::EMPTY));
+            if let Ok(parsed) = body
+                && let Err(malformed) = parsed.fill(text, self.0.limits, prefix)
+            {
+                *body = Err(malformed);
             }
-            (request.body, request.declared) = (Some(body), known.declared);
+            if route == Route::Post {
+                request.posted = self.classify(&known, head, body);
+            }
+            request.declared = known.declared;
         }
         request
     }
@@ -360,10 +390,10 @@ impl RequestReader {
         {
             observed.report(refused);
         }
-        routed?;
         Ok(Admission {
             body_bytes_max: self.0.options.limits.body_bytes_max,
             body_time: self.0.options.timeouts.body,
+            route: routed?,
         })
     }
 

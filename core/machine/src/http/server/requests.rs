@@ -3,7 +3,7 @@
 use mcp_sansio_collections::Key;
 
 use crate::http::{ExchangeId, HttpRejection, RequestHead, Response, SessionId, Status};
-use crate::jsonrpc::{Frame, Message, NotificationMessage, RequestId};
+use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::peer::Event;
 use crate::peer::RequestHandle;
 use crate::{Caller, Instant};
@@ -12,14 +12,10 @@ use super::callers::CallerHandle;
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
-use super::reader::{Body, ParsedBody, Post, Posted, ReadRequest, Route, closing, refusal};
+use super::reader::{
+    Body, EMPTY_FRAME, ParsedBody, Post, Posted, ReadRequest, Route, closing, refusal,
+};
 use super::{Exhausted, Server, SharedResource};
-
-/// What is left of a frame that was handled.
-const TAKEN: Frame<'static> = Frame::Single(Message::Notification(NotificationMessage {
-    method: alloc::borrow::Cow::Borrowed(""),
-    params: None,
-}));
 
 impl Server {
     /// Handles a complete request, and returns an event if the application has to know of it.
@@ -113,7 +109,7 @@ impl Server {
             let permitted = permit(parsed.as_ref().ok());
             let body = match parsed {
                 Ok(ParsedBody { frame, read }) => {
-                    Body { frame: Ok(core::mem::replace(frame, TAKEN)), read: read.as_mut() }
+                    Body { frame: Ok(core::mem::replace(frame, EMPTY_FRAME)), read: read.as_mut() }
                 }
                 Err(malformed) => Body { frame: Err(malformed.clone()), read: None },
             };
