@@ -89,16 +89,21 @@ impl HttpCalls {
     pub fn read(&self) {
         let head = head(&self.fields);
         let admission = self.reader.admit(&head).expect("it is admitted");
-        core::hint::black_box(self.reader.read_admitted(admission, &head, self.body.as_bytes()));
+        core::hint::black_box(self.reader.read_admitted(
+            admission,
+            &head,
+            self.body.as_bytes(),
+            &self.caller,
+        ));
     }
 
     /// Sends a request, and returns the session that its response opens.
     fn send(&mut self, body: &str, fields: &[(&'static str, String)]) -> Option<String> {
         let head = head(fields);
         let admission = self.server.admit(&head).expect("it is admitted");
-        let mut request = self.reader.read_admitted(admission, &head, body.as_bytes());
-        let (exchange, work) =
-            self.server.handle_read_request(&head, &mut request, &self.caller, NOW);
+        let caller = &self.caller;
+        let mut request = self.reader.read_admitted(admission, &head, body.as_bytes(), caller);
+        let (exchange, work) = self.server.handle_read_request(&head, &mut request, NOW);
         self.pump();
         if let Some(work) = work {
             self.finish(work);

@@ -157,8 +157,8 @@ impl<K: Threading> HttpServer<K> {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
-        let mut request = self.reader().read(head, body);
-        self.handle_read_request(head, &mut request, caller, now)
+        let mut request = self.reader().read(head, body, caller);
+        self.handle_read_request(head, &mut request, now)
     }
 
     /// Handles a request that the [reader](Self::reader) has read outside of the lock, as
@@ -167,19 +167,17 @@ impl<K: Threading> HttpServer<K> {
         &mut self,
         head: &RequestHead<'_>,
         request: &mut ReadRequest<'f>,
-        caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
         // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: the adapter may have
         // skipped the check.
         if let Some(protection) = self.endpoint.handlers.http.protection.clone() {
-            let (exchange, event) = self.handle_protected(&protection, head, request, caller, now);
+            let (exchange, event) = self.handle_protected(&protection, head, request, now);
             return (exchange, self.handle_admitted(exchange, event, now));
         }
         let machine = &mut self.endpoint.machine;
-        let (exchange, event) =
-            machine.handle_read_request(head, request, caller, &|_| Ok(()), now);
+        let (exchange, event) = machine.handle_read_request(head, request, &|_| Ok(()), now);
         (exchange, self.handle_admitted(exchange, event, now))
     }
 

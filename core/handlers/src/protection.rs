@@ -258,14 +258,14 @@ impl<K: Threading> HttpServer<K> {
         protection: &Protection<K>,
         head: &RequestHead<'_>,
         request: &mut ReadRequest<'f>,
-        caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         let resource = Arc::clone(&protection.resource);
+        let caller = &request.caller().clone();
         let Some(grant) = caller.credentials().filter(|it: &&Grant| it.is_for(&resource)) else {
             let refuse = &|_: Option<&ParsedBody<'_>>| Err(resource.no_token());
             let machine = &mut self.endpoint.machine;
-            return machine.handle_read_request(head, request, &Caller::ANONYMOUS, refuse, now);
+            return machine.handle_read_request(head, request, refuse, now);
         };
         let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
         let deadline = grant.expires_at().map(|end| now + left(end));
@@ -276,7 +276,6 @@ impl<K: Threading> HttpServer<K> {
         let (exchange, event) = machine.handle_read_request(
             head,
             request,
-            caller,
             &|body| grant.check_with(body, Some(&items)),
             now,
         );

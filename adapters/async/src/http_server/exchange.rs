@@ -42,9 +42,9 @@ impl ServerExchange {
         body: &'f [u8],
         caller: &Caller,
     ) -> (Self, Option<HandlerCall<'f>>) {
-        let mut request = shared.reader.read_admitted(admission, head, body);
+        let mut request = shared.reader.read_admitted(admission, head, body, caller);
         let (exchange, work) = shared.change_until(
-            |state| state.server.handle_read_request(head, &mut request, caller, shared.now()),
+            |state| state.server.handle_read_request(head, &mut request, shared.now()),
             |(_, work)| work.is_none(),
         );
         (Self { shared: Arc::clone(shared), exchange, complete: false }, work)

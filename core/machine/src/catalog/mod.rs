@@ -43,7 +43,6 @@ use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
 pub use attachments::Attachments;
-#[cfg(feature = "http")]
 pub(crate) use audience::Announcement;
 pub use audience::Audience;
 use audience::Restrictions;

@@ -92,8 +92,8 @@ impl Recorded<Server> {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        let mut request = self.machine.reader().read(head, body);
-        self.handle_read_request(head, &mut request, caller, &|_| Ok(()), now)
+        let mut request = self.machine.reader().read(head, body, caller);
+        self.handle_read_request(head, &mut request, &|_| Ok(()), now)
     }
 
     /// See [`Server::handle_read_request`].
@@ -101,19 +101,18 @@ impl Recorded<Server> {
         &mut self,
         head: &RequestHead<'_>,
         request: &mut ReadRequest<'f>,
-        caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         let Self { machine, recorder: Some(recorder) } = self else {
-            return self.machine.handle_read_request(head, request, caller, permit, now);
+            return self.machine.handle_read_request(head, request, permit, now);
         };
         let body = request.text();
         let refusal = RefCell::new(None);
         let permit = |body: Option<&ParsedBody<'_>>| {
             permit(body).inspect_err(|refused| *refusal.borrow_mut() = Some(refused.clone()))
         };
-        let (exchange, event) = machine.handle_read_request(head, request, caller, &permit, now);
+        let (exchange, event) = machine.handle_read_request(head, request, &permit, now);
         let session = machine.take_drawn_session();
         Self::tell(
             recorder,
@@ -121,7 +120,7 @@ impl Recorded<Server> {
                 catalog: machine.catalog(),
                 head,
                 body,
-                caller,
+                caller: request.caller(),
                 refusal: refusal.into_inner(),
                 session,
                 exchange,

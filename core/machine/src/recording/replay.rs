@@ -430,8 +430,8 @@ fn perform_request(
         None => Ok(()),
     };
     let (body, now) = (body.bytes()?, Instant::from_nanos(*at));
-    let mut request = server.reader().read(&head, &body);
-    let _ = server.handle_read_request(&head, &mut request, &caller, &permit, now);
+    let mut request = server.reader().read(&head, &body, &caller);
+    let _ = server.handle_read_request(&head, &mut request, &permit, now);
     Ok(())
 }
 /// Returns the name of a field that must not be repeated.

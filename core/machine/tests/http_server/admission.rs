@@ -1,9 +1,15 @@
 //! Checks of the request head.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mcp_sansio::catalog::{Catalog, CompiledSchema, Validator};
 use mcp_sansio::http::{
     AllowedHosts, HttpServerOptions, ReadRequest, RequestHead, Server, ServerTransmit,
 };
-use mcp_sansio::peer::ServerMachine;
+use mcp_sansio::jsonrpc::{Json, RawJson};
+use mcp_sansio::peer::{Event, ServerMachine};
+use mcp_sansio::protocol::Tool;
 use mcp_sansio::{Caller, Instant, Revisions};
 
 use crate::fixtures::*;
@@ -160,9 +166,8 @@ fn stream_head(host: &str) -> RequestHead<'_> {
 
 /// Handles a request that was read, and returns the status of its response.
 fn handle(server: &mut Server, request: &mut ReadRequest<'_>) -> u16 {
-    let (head, caller) = (stream_head("localhost"), Caller::ANONYMOUS);
-    let (exchange, _) =
-        server.handle_read_request(&head, request, &caller, &|_| Ok(()), Instant::ZERO);
+    let head = stream_head("localhost");
+    let (exchange, _) = server.handle_read_request(&head, request, &|_| Ok(()), Instant::ZERO);
     match server.poll_transmit(exchange, Instant::ZERO) {
         Some(ServerTransmit::Respond(response)) => response.head.status.0,
         Some(ServerTransmit::Open(head)) => head.status.0,
@@ -180,12 +185,13 @@ fn small_server() -> Server {
 fn what_has_changed_since_a_request_was_read_is_checked_again() {
     let mut server = small_server();
     let reader = server.reader();
-    let mut read = [(); 3].map(|()| reader.read(&stream_head("localhost"), b""));
+    let caller = Caller::ANONYMOUS;
+    let mut read = [(); 3].map(|()| reader.read(&stream_head("localhost"), b"", &caller));
     let statuses = read.each_mut().map(|request| handle(&mut server, request));
     assert_eq!(statuses, [200, 200, 503], "each was read when there was room");
 
     let mut server = small_server();
-    let mut request = server.reader().read(&stream_head("localhost"), b"");
+    let mut request = server.reader().read(&stream_head("localhost"), b"", &caller);
     server.close(Instant::ZERO);
     assert_eq!(handle(&mut server, &mut request), 503);
 }
@@ -194,7 +200,7 @@ fn what_has_changed_since_a_request_was_read_is_checked_again() {
 fn a_refused_request_that_is_handled_again_stays_refused() {
     // Rule: [HSRV-003].
     let mut server = small_server();
-    let mut request = server.reader().read(&stream_head("evil.example"), b"");
+    let mut request = server.reader().read(&stream_head("evil.example"), b"", &Caller::ANONYMOUS);
     let statuses = [(), ()].map(|()| handle(&mut server, &mut request));
     assert_eq!(statuses, [403, 400]);
     assert_eq!(server.session_count(), 0);
@@ -229,4 +235,66 @@ fn the_checks_are_host_then_path_then_media_type() {
     assert_eq!(server.reply(reply).status(), 405);
     let reply = server.request("POST", "/mcp", &[HOST, bad[1]], "");
     assert_eq!(server.reply(reply).status(), 415);
+}
+
+/// Requires nothing of arguments, and counts how often it is asked.
+#[derive(Clone, Debug, Default)]
+struct Counting(Arc<AtomicUsize>);
+
+impl Validator for Counting {
+    fn compile(&self, _: &Json) -> Result<Box<dyn CompiledSchema>, String> {
+        Ok(Box::new(self.clone()))
+    }
+    fn clone_boxed(&self) -> Box<dyn Validator> {
+        Box::new(self.clone())
+    }
+}
+
+impl CompiledSchema for Counting {
+    fn validate(&self, _: &RawJson<'_>) -> Result<(), String> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+    fn clone_boxed(&self) -> Box<dyn CompiledSchema> {
+        Box::new(self.clone())
+    }
+}
+
+#[test]
+fn a_modern_request_finds_its_item_when_it_is_read_or_in_a_later_catalog() {
+    // Rule: [TOOL-007] [TOOL-030].
+    let tool = |name: &str| Tool::new(name, raw(r#"{"type":"object"}"#));
+    let counting = Counting::default();
+    let validated = || counting.0.load(Ordering::Relaxed);
+    let mut catalog = Catalog::new();
+    catalog.validator(counting.clone()).unwrap();
+    catalog.add_tool(tool("t")).unwrap();
+    let peer = full_server().catalog(catalog);
+    let mut server = Server::new(peer, HttpServerOptions::new(), [7; 32], 0).unwrap();
+    let body = modern_call(1);
+    let header = header_of(&body);
+    let mut head = RequestHead::new("POST", "/mcp");
+    for (name, value) in header.fields() {
+        head.field(name, value.as_bytes());
+    }
+    let read = |server: &Server| {
+        let admission = server.admit(&head).unwrap();
+        server.reader().read_admitted(admission, &head, body.as_bytes(), &Caller::ANONYMOUS)
+    };
+    let handle = |server: &mut Server, request: &mut ReadRequest<'_>| {
+        let (_, event) = server.handle_read_request(&head, request, &|_| Ok(()), Instant::ZERO);
+        server.assert_consistent();
+        matches!(event, Some(Event::Request(_)))
+    };
+    let mut request = read(&server);
+    assert_eq!(validated(), 1, "without the server");
+    assert!(handle(&mut server, &mut request));
+    assert_eq!(validated(), 1, "not again");
+    let mut before = read(&server);
+    server.edit_catalog(|catalog| catalog.remove_tool("t"), Instant::ZERO);
+    assert!(!handle(&mut server, &mut before), "it was removed");
+    let mut before = read(&server);
+    server.edit_catalog(|catalog| catalog.add_tool(tool("t")), Instant::ZERO).unwrap();
+    assert!(handle(&mut server, &mut before), "it was added");
+    assert_eq!(validated(), 3);
 }

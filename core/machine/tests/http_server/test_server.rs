@@ -114,9 +114,9 @@ impl TestServer {
         self.checkers.entry(conversation.clone()).or_default().hear(Side::Client, body);
         let refused = self.server.admit(&head).err();
         let (body, caller) = (body.as_bytes(), self.principal.clone().into());
-        let mut request = self.server.reader().read(&head, body);
+        let mut request = self.server.reader().read(&head, body, &caller);
         let (exchange, event) =
-            self.server.handle_read_request(&head, &mut request, &caller, &self.permit, self.now);
+            self.server.handle_read_request(&head, &mut request, &self.permit, self.now);
         let event = event.map(Event::into_owned);
         self.replies.push(Reply { reads, conversation, refused, ..Reply::default() });
         self.tickets.insert(exchange, ticket);

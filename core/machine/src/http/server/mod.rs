@@ -62,6 +62,7 @@ pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, Store
 
 use callers::Callers;
 use exchange::Exchange;
+use reader::Served;
 use retention::Finished;
 use session::Session;
 use session_ids::SessionIds;
@@ -253,6 +254,8 @@ impl Server {
     /// request.
     pub fn catch_panics(&mut self, guard: PanicGuard) {
         self.server_config.guard = guard;
+        let (header_params, _) = header_params_by_tool(&self.server_config.catalog);
+        self.reader.set_served(Served { config: self.server_config.clone(), header_params });
     }
 
     /// Returns the reader of the server's requests.

@@ -4,12 +4,11 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
-use mcp_sansio_sync::Arc;
 
 use crate::http::{ExchangeId, RequestHead, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::{Frame, Malformed, Message, RequestId, RequestMessage};
 use crate::peer::outbox::Channel;
-use crate::peer::server::Declared;
+use crate::peer::server::Reading;
 use crate::peer::{Event, Violation};
 use crate::protocol::Method;
 use crate::{Instant, Revisions};
@@ -39,13 +38,10 @@ impl Server {
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let Post { body, posted, declared } = post;
+        let Post { body, posted } = post;
         self.check_not_closing(&body.frame)?;
         match posted {
-            Posted::Request(checked) => {
-                checked?;
-                return Ok(self.modern(body, declared, sender, now));
-            }
+            Posted::Request(reading) => return Ok(self.modern(body, reading?, sender, now)),
             Posted::Notification(repeats) => {
                 let Ok(Frame::Single(Message::Notification(notification))) = &body.frame else {
                     return Ok((self.respond_whole(accepted()), None));
@@ -96,7 +92,7 @@ impl Server {
     fn modern<'f>(
         &mut self,
         body: Body<'_, 'f>,
-        declared: Option<Arc<Declared>>,
+        reading: Reading,
         sender: Sender<'_>,
         now: Instant,
     ) -> Handled<'f> {
@@ -116,15 +112,9 @@ impl Server {
             }
             machine.set_caller(sender.identity);
             machine.change_transport(|transport| transport.clone_from(&self.arriving));
-            // The body was parsed with this declaration.
-            machine.set_declared(declared.clone());
-            event =
-                machine.handle_on_channel(body.frame, body.read, Channel(ONLY), now).ok().flatten();
-            let last = machine.take_declared();
-            let address = |it: &Option<Arc<Declared>>| it.as_ref().map(Arc::as_ptr);
-            if address(&last) != address(&declared) {
-                self.reader.set_declared(last);
-            }
+            let (Body { frame, read }, channel) = (body, Channel(ONLY));
+            let flow = machine.handle_on_channel(frame, read, Some(reading), channel, now);
+            event = flow.ok().flatten();
         }
         self.pump(connection, now);
         self.arm_waiting(exchange, now);
@@ -284,7 +274,7 @@ impl Server {
     ) -> Option<Event<'f>> {
         let machine = &mut self.connections.get_mut(key)?.machine;
         let event = machine
-            .handle_on_channel(body.frame, body.read, Channel(number), now)
+            .handle_on_channel(body.frame, body.read, None, Channel(number), now)
             .ok()
             .flatten()?;
         Some(stamped(event, key))

@@ -8,7 +8,6 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mcp_sansio_sync::{Arc, Mutex};
 
-use crate::Revisions;
 use crate::http::field_value;
 use crate::http::header_params::{HeaderParamMismatch, HeaderParams};
 use crate::http::media::{Accepted, is_json};
@@ -21,8 +20,9 @@ use crate::peer::OperationObserver;
 use crate::peer::members::check_repeats;
 use crate::peer::metadata::{self, CachedPrefix, Metadata, Read};
 use crate::peer::outbox::Verdict;
-use crate::peer::server::{Declared, ServerConfig};
+use crate::peer::server::{Declaration, Declared, Reading, ServerConfig};
 use crate::protocol::{Era, Method, Revision};
+use crate::{Caller, Revisions};
 
 use super::answers::status_of;
 use super::{Exhausted, HttpServerOptions, SharedResource};
@@ -61,13 +61,20 @@ struct Inner {
     known: Mutex<Known>,
 }
 
-/// What the reader knows of the catalog and of earlier requests.
-#[derive(Clone, Debug, Default)]
+/// What the reader knows of the server and of earlier requests.
+#[derive(Clone, Debug)]
 struct Known {
     /// The last declaration of a modern client.
     declared: Option<Arc<Declared>>,
+    served: Arc<Served>,
+}
+
+/// What a server offers, as of its last edit.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) config: ServerConfig,
     /// The tool parameters that requests repeat in their header fields.
-    header_params: Arc<BTreeMap<String, HeaderParams>>,
+    pub(super) header_params: BTreeMap<String, HeaderParams>,
 }
 
 /// A request that was [read](RequestReader::read).
@@ -77,12 +84,19 @@ pub struct ReadRequest<'f> {
     pub(super) route: Result<Route, Response>,
     /// The body, if the request posts one.
     pub(super) body: Option<Result<ParsedBody<'f>, Malformed>>,
-    /// The declaration that the body was parsed with.
-    pub(super) declared: Option<Arc<Declared>>,
     pub(super) posted: Posted,
+    /// What the server offered when the request was read.
+    pub(super) served: Option<Arc<Served>>,
+    pub(super) caller: Caller,
 }
 
 impl<'f> ReadRequest<'f> {
+    /// Returns the sender of the request.
+    #[must_use]
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// Returns the body as it was received.
     #[must_use]
     pub const fn text(&self) -> &'f [u8] {
@@ -94,7 +108,7 @@ impl<'f> ReadRequest<'f> {
 #[derive(Debug)]
 pub(super) enum Posted {
     /// A modern request, if it is correct.
-    Request(Result<(), Response>),
+    Request(Result<Reading, Response>),
     /// A modern notification, if it is correct.
     Notification(Result<(), &'static str>),
     /// A message that is wrong in every session.
@@ -221,7 +235,6 @@ impl<'f> ParsedBody<'f> {
 pub(super) struct Post<'m, 'f> {
     pub(super) body: Body<'m, 'f>,
     pub(super) posted: Posted,
-    pub(super) declared: Option<Arc<Declared>>,
 }
 
 /// The parsed body that a machine consumes. The metadata is borrowed, because it is too large to be
@@ -237,7 +250,8 @@ impl RequestReader {
         config: &ServerConfig,
         header_params: BTreeMap<String, HeaderParams>,
     ) -> Self {
-        let known = Known { declared: None, header_params: Arc::new(header_params) };
+        let served = Arc::new(Served { config: config.clone(), header_params });
+        let known = Known { declared: None, served };
         Self(Arc::new(Inner {
             options: Arc::clone(options),
             revisions: config.revisions(),
@@ -259,16 +273,16 @@ impl RequestReader {
         self.0.closing.store(true, Ordering::Relaxed);
     }
 
-    /// Replaces the parameters that requests repeat in their header fields.
-    pub(super) fn set_header_params(&self, header_params: BTreeMap<String, HeaderParams>) {
-        let header_params = Arc::new(header_params);
-        let old =
-            self.0.known.lock(|known| core::mem::replace(&mut known.header_params, header_params));
+    /// Replaces what the server offers.
+    pub(super) fn set_served(&self, served: Served) {
+        let served = Arc::new(served);
+        let old = self.0.known.lock(|known| core::mem::replace(&mut known.served, served));
         drop(old);
     }
 
     /// Notes the last declaration of a modern client.
-    pub(super) fn set_declared(&self, declared: Option<Arc<Declared>>) {
+    fn set_declared(&self, declared: Declared) {
+        let declared = Some(Arc::new(declared));
         let old = self.0.known.lock(|known| core::mem::replace(&mut known.declared, declared));
         drop(old);
     }
@@ -281,22 +295,29 @@ impl RequestReader {
         self.0.limits
     }
 
-    /// Checks the head of a complete request, and reads the request. Linear in its length.
+    /// Checks the head of a complete request, and reads the request. `caller` is the authenticated
+    /// sender. Linear in the length of the request, but for the validator of the catalog.
     #[must_use]
-    pub fn read<'f>(&self, head: &RequestHead<'_>, body: &'f [u8]) -> ReadRequest<'f> {
-        self.read_routed(self.route(head), head, body)
+    pub fn read<'f>(
+        &self,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+        caller: &Caller,
+    ) -> ReadRequest<'f> {
+        self.read_routed(self.route(head), head, body, caller)
     }
 
-    /// Reads a complete request whose head was [admitted](Self::admit): `head` is not checked
-    /// again. Linear in its length.
+    /// Reads a complete request whose head was [admitted](Self::admit), and is not checked again:
+    /// see [`read`](Self::read).
     #[must_use]
     pub fn read_admitted<'f>(
         &self,
         admission: Admission,
         head: &RequestHead<'_>,
         body: &'f [u8],
+        caller: &Caller,
     ) -> ReadRequest<'f> {
-        self.read_routed(Ok(admission.route), head, body)
+        self.read_routed(Ok(admission.route), head, body, caller)
     }
 
     /// Reads a request whose head was checked.
@@ -305,12 +326,13 @@ impl RequestReader {
         route: Result<Route, Response>,
         head: &RequestHead<'_>,
         text: &'f [u8],
+        caller: &Caller,
     ) -> ReadRequest<'f> {
         let is_too_long = text.len() > self.0.options.limits.body_bytes_max;
         let route =
             route.and_then(|it| if is_too_long { Err(self.body_too_long()) } else { Ok(it) });
-        let mut request =
-            ReadRequest { text, route, body: None, declared: None, posted: Posted::InSession };
+        let (posted, caller) = (Posted::InSession, caller.clone());
+        let mut request = ReadRequest { text, route, body: None, posted, served: None, caller };
         if let Ok(route @ (Route::Post | Route::Message)) = request.route {
             let known = self.0.known.lock(|known| known.clone());
             let prefix = known.declared.as_ref().map(|it| it.cached_prefix()).unwrap_or_default();
@@ -321,9 +343,9 @@ impl RequestReader {
                 *body = Err(malformed);
             }
             if route == Route::Post {
-                request.posted = self.classify(&known, head, body);
+                request.posted = self.classify(&known, head, body, &request.caller);
             }
-            request.declared = known.declared;
+            request.served = Some(known.served);
         }
         request
     }
@@ -334,6 +356,7 @@ impl RequestReader {
         known: &Known,
         head: &RequestHead<'_>,
         body: &Result<ParsedBody<'_>, Malformed>,
+        caller: &Caller,
     ) -> Posted {
         let ParsedBody { frame, read } = match body {
             Ok(body) => body,
@@ -345,7 +368,7 @@ impl RequestReader {
         match (frame, read) {
             (Frame::Single(Message::Request(request)), Some(read)) => {
                 if self.is_modern(head, names_revision(read)) {
-                    return Posted::Request(self.check_modern(known, head, request, read));
+                    return Posted::Request(self.read_modern(known, head, (request, read), caller));
                 }
                 // The message has no sign of its era, and both eras would refuse it.
                 if let Err(what) = read
@@ -558,16 +581,16 @@ impl RequestReader {
         named_in_body || named_revision(head).is_some_and(|named| named.era() == Era::Modern)
     }
 
-    /// Checks a modern request before its revision and method.
+    /// Reads a modern request, as far as its message and its sender decide about it.
     // MCP 2026-07-28 basic/index#_meta [META-009],
     // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HSRV-023]
-    fn check_modern(
+    fn read_modern(
         &self,
         known: &Known,
         head: &RequestHead<'_>,
-        request: &RequestMessage<'_>,
-        read: &Read<'_>,
-    ) -> Result<(), Response> {
+        (request, read): (&RequestMessage<'_>, &Read<'_>),
+        caller: &Caller,
+    ) -> Result<Reading, Response> {
         let refuse = |error: &ErrorObject<'_>| refuse_request(&request.id, error);
         let metadata = read.as_ref().map_err(|what| refuse(&ErrorObject::invalid_params(*what)))?;
         let lacking = if metadata.prefix_matched {
@@ -589,8 +612,16 @@ impl RequestReader {
             });
         }
         let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-        self.check_headers(known, head, &request.method, params, metadata)
-            .map_err(|error| refuse(&error))
+        let config = &known.served.config;
+        let (declared, other) = config.declared_in(metadata, known.declared.as_deref());
+        if let Some(other) = other {
+            self.set_declared(other);
+        }
+        self.check_headers(known, head, (&request.method, params), metadata, &declared)
+            .map_err(|error| refuse(&error))?;
+        let revision = declared.as_ref().ok().map(|(revision, _)| *revision);
+        let found = revision.and_then(|it| config.find_early(request, metadata, it, caller));
+        Ok(Reading { declared, found })
     }
 
     /// Returns the error for an `initialize` without metadata if sessions are not supported.
@@ -615,13 +646,13 @@ impl RequestReader {
         &self,
         known: &Known,
         head: &RequestHead<'_>,
-        method: &str,
-        params: &RawJson<'_>,
+        (method, params): (&str, &RawJson<'_>),
         metadata: &Metadata<'_>,
+        declared: &Declaration,
     ) -> Result<(), ErrorObject<'static>> {
-        let (version, served) = match &known.declared {
-            Some(declared) if metadata.prefix_matched => (declared.revision.as_str(), true),
-            _ => {
+        let (version, served) = match declared {
+            Ok((revision, _)) => (revision.as_str(), true),
+            Err(_) => {
                 let version = metadata.protocol_version.as_deref().unwrap_or_default();
                 let known = Revision::parse(version);
                 (version, known.is_some_and(|revision| self.0.revisions.contains(revision)))
@@ -665,7 +696,7 @@ impl RequestReader {
         // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-027]
         // [HDR-028]
         // [HDR-009]
-        let Some(header_params) = known.header_params.get(subject) else { return Ok(()) };
+        let Some(header_params) = known.served.header_params.get(subject) else { return Ok(()) };
         let none = RawJson::EMPTY_OBJECT;
         let arguments = metadata.arguments.as_ref().unwrap_or(&none);
         header_params.check(arguments, &head.params).map_err(|mismatch| match mismatch {

@@ -1,6 +1,7 @@
 //! Handles incoming requests.
 
 use mcp_sansio_collections::Key;
+use mcp_sansio_sync::Arc;
 
 use crate::http::{ExchangeId, HttpRejection, RequestHead, Response, SessionId, Status};
 use crate::jsonrpc::{Frame, Message, RequestId};
@@ -30,8 +31,8 @@ impl Server {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        let mut request = self.reader.read(head, body);
-        self.handle_read_request(head, &mut request, caller, &|_| Ok(()), now)
+        let mut request = self.reader.read(head, body, caller);
+        self.handle_read_request(head, &mut request, &|_| Ok(()), now)
     }
 
     /// Handles a request that its [reader](Self::reader) has read, if `permit` allows it. The
@@ -42,12 +43,11 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         request: &mut ReadRequest<'f>,
-        caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         self.observe_head(head);
-        let text = request.text;
+        let (text, caller) = (request.text, &request.caller.clone());
         let handled = match self.check_room(head, request) {
             Err(refused) => Err(refused),
             Ok(()) if self.shared.is_some() => {
@@ -97,7 +97,7 @@ impl Server {
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let ReadRequest { text, route, body: parsed, declared, posted } = request;
+        let ReadRequest { text, route, body: parsed, posted, served, .. } = request;
         let route = match route {
             Ok(route) => *route,
             Err(refused) => {
@@ -113,8 +113,13 @@ impl Server {
                 }
                 Err(malformed) => Body { frame: Err(malformed.clone()), read: None },
             };
-            let posted = core::mem::replace(posted, Posted::InSession);
-            let declared = declared.take();
+            let mut posted = core::mem::replace(posted, Posted::InSession);
+            if let (Posted::Request(Ok(reading)), Some(served)) = (&mut posted, served)
+                && !Arc::ptr_eq(&served.config.catalog, &self.server_config.catalog)
+            {
+                // The catalog was edited since.
+                reading.found = None;
+            }
             let request = named_request(&body.frame);
             permitted.map_err(|refusal| refusal.to_response(request))?;
             // Messages without a response usually release resources.
@@ -123,7 +128,7 @@ impl Server {
             let identity = caller;
             let caller = self.enter(head, identity, asks, request)?;
             let sender = Sender { identity, caller };
-            let post = Post { body, posted, declared };
+            let post = Post { body, posted };
             let handled = match route {
                 Route::Message => self.message(head, post.body, sender, now),
                 _ if self.shared.is_some() => self.post_shared(head, text, post, sender, now),

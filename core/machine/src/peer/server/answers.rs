@@ -53,7 +53,7 @@ impl Server {
     ) -> Result<(), CommandError> {
         let entry = self.connection.requests.get(request.key);
         let Some(tool) = entry.and_then(|entry| entry.tool.as_ref()) else { return Ok(()) };
-        let error = match self.guard.run(|| tool.check(output)) {
+        let error = match self.config.guard.run(|| tool.check(output)) {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(reason)) => ErrorObject::internal(reason),
             Err(panicked) => panicked.into(),
@@ -186,7 +186,7 @@ impl Server {
         };
         let is_allowed = if is_modern {
             // MCP 2026-07-28 server/utilities/logging#capabilities [CAP-004]
-            self.modern.contains(Capability::Logging)
+            self.config.modern.contains(Capability::Logging)
         } else {
             // A message of a request precedes its response, which may follow after the end of the
             // input.
@@ -245,9 +245,9 @@ impl Server {
         reply: ReplyTo,
         Body { result, contents, restricted }: Body<'_>,
     ) -> Result<(), WriteError> {
-        let cache = method.is_some_and(Method::is_cacheable).then_some(&self.identity.cache);
+        let cache = method.is_some_and(Method::is_cacheable).then_some(&self.config.identity.cache);
         let additions = (revision.era() == Era::Modern).then(|| Additions {
-            identity: &self.identity.identity_meta,
+            identity: &self.config.identity.identity_meta,
             cache,
             restricted,
             revision,
@@ -377,7 +377,7 @@ impl Server {
     /// Answers a request for a list, or delivers it.
     pub(super) fn list<'f>(&mut self, method: Method, incoming: Incoming<'_, 'f>) -> Flow<'f> {
         let answers = self.connection.config.policy.lists == ListRequests::Answer;
-        if !(answers && self.catalog.manages(method)) {
+        if !(answers && self.config.catalog.manages(method)) {
             return self.deliver(incoming, Target::None);
         }
         self.answer_list(method, &incoming);
@@ -388,7 +388,7 @@ impl Server {
     #[must_use]
     pub fn lists_of(&self, request: &Request<'_>) -> Lists {
         let tasks = self.lists_tasks(request.revision, request.capabilities);
-        Lists::new(Arc::clone(&self.catalog), self.identity.cache.clone(), tasks)
+        Lists::new(Arc::clone(&self.config.catalog), self.config.identity.cache.clone(), tasks)
     }
 
     /// Returns whether the calls of a client can be tasks, so that its lists contain the tools that
@@ -404,14 +404,14 @@ impl Server {
     fn answer_list(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
         // The catalog is shared for the duration of the call, so that a page is written directly
         // from its entries.
-        let catalog = Arc::clone(&self.catalog);
+        let catalog = Arc::clone(&self.config.catalog);
         let caller = self.caller_at(incoming.revision).into_owned();
         let tasks = self.lists_tasks(incoming.revision, incoming.client);
         match catalog.list(
             method,
             &incoming.params,
             incoming.revision,
-            &self.identity.cache,
+            &self.config.identity.cache,
             &caller,
         ) {
             Ok(page) if !tasks => {

@@ -129,7 +129,8 @@ impl Server {
         now: Instant,
     ) -> Flow<'f> {
         let revision = self.session.as_ref().map(ServerSession::revision);
-        if revision.is_some_and(|revision| revision != BATCHES) || !self.revisions.contains(BATCHES)
+        if revision.is_some_and(|revision| revision != BATCHES)
+            || !self.config.revisions.contains(BATCHES)
         {
             return self.connection.malformed(
                 &jsonrpc::Malformed::batch_refused(),
@@ -152,10 +153,10 @@ impl Server {
                         self.answer_error(&request.id, &error, reply);
                         continue;
                     }
-                    self.receive(jsonrpc::Message::Request(request), None, reply, now)
+                    self.receive(jsonrpc::Message::Request(request), (None, None), reply, now)
                 }
                 Ok(message) => {
-                    self.receive(message, None, ReplyTo { channel, batch: Some(key) }, now)
+                    self.receive(message, (None, None), ReplyTo { channel, batch: Some(key) }, now)
                 }
                 Err(malformed) => {
                     if let Some(error) = malformed.answer() {

@@ -11,23 +11,27 @@ use crate::peer::outbox::{Channel, ChannelMessage};
 use crate::peer::requests::ReplyTo;
 use crate::{Caller, Instant, Revision};
 
-use super::{Declared, Server, ServerConfig};
+use super::{Reading, Server, ServerConfig};
 use crate::peer::metadata::Read;
 
 impl Server {
     /// Handles a frame received on `channel`. Responses to its requests are sent on that channel,
     /// at once or later. Each channel with a request gets a response or a signal that it will not
-    /// be answered. `read` is the metadata of a single request.
+    /// be answered. `read` is the metadata of a single request, and `reading` what its reader found
+    /// out about a modern one.
     pub(crate) fn handle_on_channel<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
         read: Option<&mut Read<'f>>,
+        reading: Option<Reading>,
         channel: Channel,
         now: Instant,
     ) -> Flow<'f> {
         self.connection.check_open()?;
         let flow = match frame {
-            Ok(Frame::Single(message)) => self.receive(message, read, ReplyTo::on(channel), now),
+            Ok(Frame::Single(message)) => {
+                self.receive(message, (read, reading), ReplyTo::on(channel), now)
+            }
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, channel, now),
             Err(malformed) => self.receive_malformed(&malformed, channel, now),
         };
@@ -35,17 +39,6 @@ impl Server {
             self.finish_close();
         }
         flow
-    }
-
-    /// Sets the declaration of a modern client that the next request was parsed with. If each
-    /// modern request has its own machine, the owner of the machines keeps it for them.
-    pub(crate) fn set_declared(&mut self, declared: Option<Arc<Declared>>) {
-        self.last_declared = declared;
-    }
-
-    /// Returns the declaration of the last modern client.
-    pub(crate) fn take_declared(&mut self) -> Option<Arc<Declared>> {
-        self.last_declared.take()
     }
 
     /// Handles a closed channel, which in the modern era cancels its request.
@@ -61,9 +54,9 @@ impl Server {
 
     /// Replaces the catalog and the capabilities of the server without notifying the client.
     pub(crate) fn adopt(&mut self, server_config: &ServerConfig) {
-        self.catalog = Arc::clone(&server_config.catalog);
-        self.modern = server_config.modern;
-        self.guard = server_config.guard;
+        self.config.catalog = Arc::clone(&server_config.catalog);
+        self.config.modern = server_config.modern;
+        self.config.guard = server_config.guard;
     }
 
     /// Sets the sender of the next frames, in the session of the machine.

@@ -1,20 +1,19 @@
 //! The capabilities that modern clients declare with each request.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::ops::Range;
 
-use mcp_sansio_sync::Arc;
-
-use crate::Revision;
-use crate::jsonrpc::{JsonError, PREFIX_IS_CACHED};
-use crate::jsonrpc::{Members, RawJson};
+use crate::jsonrpc::{ErrorObject, Members, PREFIX_IS_CACHED, RawJson};
 use crate::peer::event::Request;
 use crate::peer::members::Seen;
 use crate::peer::metadata::CLIENT_CAPABILITIES;
 use crate::peer::metadata::{CachedPrefix, Metadata};
 use crate::protocol::Capabilities;
+use crate::{Era, Revision};
 
-use super::Server;
+use super::ServerConfig;
+use super::receive::Found;
 
 /// Maximum length of a cached declaration in bytes; those of real clients have some hundred.
 pub(in crate::peer) const DECLARED_LENGTH_MAX: usize = 2048;
@@ -46,39 +45,79 @@ impl Declared {
     }
 }
 
-impl Server {
-    /// Parses the capabilities that a client declares with a request. Clients repeat the same
-    /// declaration, so the result for the last text is cached. The cache belongs to the text, not
-    /// to a client.
-    pub(super) fn declared_by_client(
-        &mut self,
-        declared: &str,
+/// The revision of a modern request, and the capabilities of its client at that revision.
+pub(crate) type Declaration = Result<(Revision, Capabilities), Undeclared>;
+
+/// Why a request does not declare its client.
+#[derive(Debug)]
+pub(crate) enum Undeclared {
+    /// The server does not speak the revision.
+    Revision(Box<ErrorObject<'static>>),
+    /// The declaration is missing or malformed.
+    Malformed(&'static str),
+}
+
+/// What a modern request and its sender alone decide. It needs neither a session nor another
+/// request.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) declared: Declaration,
+    /// The item that the request names; `None` if it was not looked up.
+    pub(crate) found: Option<Found>,
+}
+
+impl ServerConfig {
+    /// Reads what a client declares with a modern request. Clients repeat the same declaration, so
+    /// its capabilities are taken from `last` if the text is the same. If it is another one, it is
+    /// returned as well, to be cached. The cache belongs to the text, not to a client.
+    // MCP 2026-07-28 basic/index#_meta [META-008] [META-009],
+    // MCP 2026-07-28 schema.json#RequestMetaObject [CAP-019]
+    pub(crate) fn declared_in(
+        &self,
         metadata: &Metadata<'_>,
-        revision: Revision,
-    ) -> Result<Capabilities, JsonError> {
+        last: Option<&Declared>,
+    ) -> (Declaration, Option<Declared>) {
+        if let Some(last) = last.filter(|_| metadata.prefix_matched) {
+            return (Ok((last.revision, last.capabilities)), None);
+        }
+        let requested = metadata.protocol_version.as_deref().unwrap_or_default();
+        let revision = Revision::parse(requested)
+            .filter(|it| it.era() == Era::Modern && self.revisions.contains(*it));
+        let Some(revision) = revision else {
+            // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
+            let error = Box::new(self.unsupported_version(requested));
+            return (Err(Undeclared::Revision(error)), None);
+        };
+        let Some(declared) = &metadata.client_capabilities else {
+            let what = "`_meta` lacks `io.modelcontextprotocol/clientCapabilities`";
+            return (Err(Undeclared::Malformed(what)), None);
+        };
+        let declared = declared.as_str();
         let prefix =
             metadata.prefix.filter(|it| PREFIX_IS_CACHED && it.text.len() <= DECLARED_LENGTH_MAX);
-        let capabilities = match &self.last_declared {
-            Some(last)
-                if last.revision == revision
-                    && last.text.get(last.declared.clone()) == Some(declared) =>
-            {
-                if prefix.is_none() {
-                    return Ok(last.capabilities);
+        let same = last.filter(|last| {
+            last.revision == revision && last.text.get(last.declared.clone()) == Some(declared)
+        });
+        let capabilities = match same {
+            Some(last) => last.capabilities,
+            None => match Capabilities::from_checked_client_json(declared, revision) {
+                Ok(capabilities) => capabilities,
+                Err(_) => {
+                    let what = "`io.modelcontextprotocol/clientCapabilities` is not valid";
+                    return (Err(Undeclared::Malformed(what)), None);
                 }
-                last.capabilities
-            }
-            _ => Capabilities::from_checked_client_json(declared, revision)?,
+            },
         };
         let alone = CachedPrefix { text: declared, ..CachedPrefix::default() };
         let start = prefix.map_or(0, |_| metadata.capabilities_start);
+        let is_known = same.is_some() && prefix.is_none();
         let CachedPrefix { text, seen } = prefix.unwrap_or(alone);
-        if text.len() <= DECLARED_LENGTH_MAX {
+        let is_kept = text.len() <= DECLARED_LENGTH_MAX && !is_known;
+        let kept = is_kept.then(|| {
             let (text, declared) = (text.into(), start..start + declared.len());
-            let declared = Declared { text, declared, seen, revision, capabilities };
-            self.last_declared = Some(Arc::new(declared));
-        }
-        Ok(capabilities)
+            Declared { text, declared, seen, revision, capabilities }
+        });
+        (Ok((revision, capabilities)), kept)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{Era, Instant, Revision, Revisions};
 
 use super::receive::Incoming;
 use super::result_body::Contents;
-use super::{Server, ServerSession};
+use super::{Server, ServerConfig, ServerSession};
 
 /// Minimum level of log messages for a client that has not set one. The server may choose it.
 // MCP 2025-11-25 schema.json#SetLevelRequest [LOG-004]
@@ -29,7 +29,7 @@ const LOG_LEVEL_UNASKED: LoggingLevel = LoggingLevel::Info;
 impl Server {
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001] [LIFE-002]
     pub(super) fn initialize<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
-        let legacy = self.revisions.intersection(Revisions::LEGACY);
+        let legacy = self.config.revisions.intersection(Revisions::LEGACY);
         let Some(newest) = legacy.latest() else {
             self.answer_refusal(&incoming.id, &self.no_handshake(), incoming.reply);
             return Ok(None);
@@ -73,9 +73,9 @@ impl Server {
         let mut result = InitializeResult::new(
             revision.as_str(),
             declared,
-            self.identity.implementation.clone(),
+            self.config.identity.implementation.clone(),
         );
-        result.instructions = self.identity.instructions.clone();
+        result.instructions = self.config.identity.instructions.clone();
         self.session = Some(ServerSession {
             revision,
             initialized: false,
@@ -83,7 +83,7 @@ impl Server {
             server,
             client_info: client_info.unwrap_or(RawJson::NULL).into(),
             // MCP 2025-11-25 extensions:SEP-2133#negotiation [EXT-011]: as sent.
-            client_extensions: (self.identity.capabilities.extensions.is_some())
+            client_extensions: (self.config.identity.capabilities.extensions.is_some())
                 .then(|| capabilities.as_ref()?.get("extensions"))
                 .flatten()
                 .map(Json::from),
@@ -146,7 +146,7 @@ impl Server {
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-017] [LIFE-020]
     fn no_handshake(&self) -> ErrorObject<'static> {
-        let supported = spelled(self.revisions);
+        let supported = spelled(self.config.revisions);
         ErrorObject::new(
             ErrorCode::METHOD_NOT_FOUND,
             format!("this server does not support `initialize`; supported revisions: {supported}"),
@@ -154,22 +154,14 @@ impl Server {
         .with_data(RawJson::trusted_shared(format!(r#"{{"supported":{supported}}}"#).into()))
     }
 
-    pub(super) fn unsupported_version(&self, requested: &str) -> ErrorObject<'static> {
-        let requested = Json::from_serialize(requested).expect("a string is JSON");
-        let supported = spelled(self.revisions);
-        let data = format!(r#"{{"supported":{supported},"requested":{}}}"#, requested.as_str());
-        ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
-            .with_data(RawJson::trusted_shared(data.into()))
-    }
-
     // MCP 2026-07-28 server/discover#response [DISC-001], MCP 2026-07-28 schema.json#DiscoverResult
     // [DISC-002], MCP 2026-07-28 basic/versioning#protocol-version-negotiation [DISC-004]
     pub(super) fn answer_discover(&mut self, incoming: &Incoming<'_, '_>) {
         let versions: Vec<String> =
-            self.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
+            self.config.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
         let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));
-        result.instructions = self.identity.instructions.clone();
-        let result = result.cached(self.identity.cache.clone());
+        result.instructions = self.config.identity.instructions.clone();
+        let result = result.cached(self.config.identity.cache.clone());
         let result = AsJson(&AtRevision(&result, incoming.revision));
         self.answer_by_machine(incoming, &result, Contents::Any);
     }
@@ -185,7 +177,7 @@ impl Server {
             Era::Legacy => Revisions::LEGACY,
             Era::Modern => Revisions::MODERN,
         };
-        !self.revisions.intersection(of_era).is_empty()
+        !self.config.revisions.intersection(of_era).is_empty()
     }
 
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
@@ -206,6 +198,16 @@ impl Server {
                 self.connection.violation(self.connection.config.policy.forbidden, violation)
             }
         }
+    }
+}
+
+impl ServerConfig {
+    pub(super) fn unsupported_version(&self, requested: &str) -> ErrorObject<'static> {
+        let requested = Json::from_serialize(requested).expect("a string is JSON");
+        let supported = spelled(self.revisions);
+        let data = format!(r#"{{"supported":{supported},"requested":{}}}"#, requested.as_str());
+        ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
+            .with_data(RawJson::trusted_shared(data.into()))
     }
 }
 

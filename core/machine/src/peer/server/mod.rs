@@ -39,7 +39,7 @@ use crate::protocol::{
     Capabilities, GateError, JsonAtRevision, LoggingLevel, Method, MethodKind, ServerCapabilities,
     Side,
 };
-use crate::{Caller, Instant, PanicGuard, Revision, Revisions};
+use crate::{Caller, Instant, PanicGuard, Revision};
 
 use super::calls::Purpose;
 use super::command::{Body, ServerCommand, ServerMachine};
@@ -58,11 +58,12 @@ use super::requests::ReplyTo;
 
 pub(super) use batches::{Answered, Batch, Batches};
 pub(super) use declared::DECLARED_LENGTH_MAX;
-pub(crate) use declared::Declared;
+#[cfg(feature = "http")]
+pub(crate) use declared::Declaration;
+pub(crate) use declared::{Declared, Reading};
 pub use options::{ServerOptions, ServerRole};
 pub(super) use rounds::{PendingInput, Round};
 pub(crate) use server_config::ServerConfig;
-use server_config::ServerIdentity;
 #[cfg(feature = "http")]
 pub(crate) use session_state::SessionState;
 
@@ -103,11 +104,7 @@ pub(crate) use session_state::SessionState;
 #[derive(Debug)]
 pub struct Server {
     connection: Connection,
-    identity: Arc<ServerIdentity>,
-    catalog: Arc<Catalog>,
-    /// The capabilities that the server declares to modern clients.
-    modern: Capabilities,
-    revisions: Revisions,
+    config: ServerConfig,
     /// The last declaration of a modern client.
     last_declared: Option<Arc<Declared>>,
     session: Option<ServerSession>,
@@ -117,7 +114,6 @@ pub struct Server {
     /// Number of bytes that input rounds hold.
     input_bytes: usize,
     pending: pending_notifications::PendingNotifications,
-    guard: PanicGuard,
     /// The sender of the message that is being handled, or of the last one.
     caller: Caller,
 }
@@ -187,22 +183,18 @@ impl Server {
     }
 
     pub(crate) fn with_binding(server_config: &ServerConfig, binding: Binding, seed: u64) -> Self {
-        let ServerConfig { identity, catalog, modern, config, revisions, guard } = server_config;
-        let mut connection = Connection::new(Side::Server, config, binding, seed);
-        connection.catch_panics(*guard);
+        let config = server_config.clone();
+        let mut connection = Connection::new(Side::Server, &config.config, binding, seed);
+        connection.catch_panics(config.guard);
         Self {
             connection,
-            identity: Arc::clone(identity),
-            catalog: Arc::clone(catalog),
-            modern: *modern,
-            revisions: *revisions,
+            config,
             last_declared: None,
             session: None,
             rounds: Slab::new(),
             batches: None,
             input_bytes: 0,
             pending: pending_notifications::PendingNotifications::default(),
-            guard: *guard,
             // Only the process at the other end can write to a byte stream.
             caller: Caller::OWNER,
         }
@@ -211,7 +203,7 @@ impl Server {
     /// Runs the validator of the catalog in `guard`. If it panics on the arguments or the result of
     /// a call, the call is answered with an internal error.
     pub fn catch_panics(&mut self, guard: PanicGuard) {
-        self.guard = guard;
+        self.config.guard = guard;
         self.connection.catch_panics(guard);
     }
 
@@ -234,7 +226,7 @@ impl Server {
         let (limits, mut read) = (self.connection.parse_limits(), None);
         let flow = match metadata::parse(frame, limits, prefix, &mut read) {
             Ok(Frame::Single(message)) => {
-                self.receive(message, read.as_mut(), ReplyTo::on(channel), now)
+                self.receive(message, (read.as_mut(), None), ReplyTo::on(channel), now)
             }
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, channel, now),
             Err(malformed) => self.receive_malformed(&malformed, channel, now),
@@ -442,9 +434,7 @@ impl Server {
 
     /// Edits the catalog. Clients that asked for it are notified of the changed lists.
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
-        let catalog = Arc::make_mut(&mut self.catalog);
-        let edited = edit(catalog);
-        let announcement = catalog.take_announcement();
+        let (edited, announcement) = self.config.edit_catalog(edit);
         self.tell_lists(announcement.seen_by(&self.caller));
         edited
     }
@@ -519,7 +509,7 @@ impl Server {
     /// Returns the catalog of the server.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
-        &self.catalog
+        &self.config.catalog
     }
 
     // ------------------------------------------------------------------ shared by the parts
@@ -527,7 +517,8 @@ impl Server {
     /// Returns the capabilities that the server declares at `revision`, from its options and its
     /// catalog.
     fn declared(&self, revision: Revision) -> ServerCapabilities {
-        let mut declared = self.catalog.complete(self.identity.capabilities.clone(), revision);
+        let mut declared =
+            self.config.catalog.complete(self.config.identity.capabilities.clone(), revision);
         // MCP 2025-11-25 extensions:SEP-2133#server-capabilities [EXT-010]
         // MCP 2026-07-28 extensions:overview#server-capabilities [EXT-008]
         crate::protocol::drop_tasks_extension(&mut declared.extensions, revision);

@@ -13,29 +13,38 @@ use crate::peer::requests::ReplyTo;
 use crate::protocol::Capabilities;
 use crate::{Era, Revision};
 
-use super::Server;
+use super::{Reading, Server};
 
 impl Server {
     // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-028] [EXT-029]
     pub(super) fn receive_through_middleware<'f>(
         &mut self,
         message: RequestMessage<'f>,
-        read: Option<&mut Read<'f>>,
+        (read, reading): (Option<&mut Read<'f>>, Option<Reading>),
         reply: ReplyTo,
     ) -> Flow<'f> {
         let caller = self.caller.clone();
         let metadata = read.as_ref().and_then(|read| read.as_ref().ok());
-        let mut peer = self.peer_context(metadata);
+        let mut peer = match &reading {
+            Some(Reading { declared: Ok((revision, capabilities)), .. }) => PeerContext {
+                caller: None,
+                revision: Some(*revision),
+                capabilities: Some(*capabilities),
+            },
+            _ => self.peer_context(metadata),
+        };
         peer.caller = Some(&caller);
         let (id, params) = (&message.id, message.params.as_ref());
         let passed = self.connection.pass_request(id, &message.method, params, peer);
         let RequestMessage { id, method, params } = message;
         let flow = match passed {
-            Exchanged::Unchanged => self.receive_passed_request(id, method, params, read, reply),
+            Exchanged::Unchanged => {
+                self.receive_passed_request(id, method, params, (read, reading), reply)
+            }
             Exchanged::Changed(changed) => {
                 // It is read like text of the frame.
                 let params = Some(RawJson::trusted(changed.as_str()));
-                owned(self.receive_passed_request(id, method, params, None, reply))
+                owned(self.receive_passed_request(id, method, params, (None, None), reply))
             }
             Exchanged::Refused(error) => {
                 self.answer_refusal(&id, &error, reply);

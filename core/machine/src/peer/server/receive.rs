@@ -1,6 +1,8 @@
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 
 use mcp_sansio_collections::Key;
+use mcp_sansio_sync::Arc;
 
 use crate::catalog::subject::Given;
 use crate::catalog::{Invalid, Target};
@@ -21,11 +23,13 @@ use crate::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method,
     MethodKind, Side,
 };
-use crate::{Era, Instant, Revision};
+use crate::{Caller, Era, Instant, Revision};
 
-use super::declared::Declared;
+use super::declared::{Declared, Reading, Undeclared};
 use super::result_body::Contents;
-use super::{NO_PARAMS, Server, ServerSession};
+#[cfg(feature = "http")]
+use super::session_key::outside_sessions;
+use super::{NO_PARAMS, Server, ServerConfig, ServerSession};
 
 /// A request to be answered. The metadata is borrowed, because it is too large to move.
 pub(super) struct Incoming<'m, 'f> {
@@ -38,15 +42,31 @@ pub(super) struct Incoming<'m, 'f> {
     pub(super) reply: ReplyTo,
 }
 
-/// The target of a call, a tool result that reports invalid arguments, or an error.
-type Checked = Result<Result<Target, CallToolResult>, ErrorObject<'static>>;
+/// The item that a request names, or the answer without one.
+pub(crate) type Found = Result<Target, Box<NotFound>>;
+
+/// The answer to a request whose item does not exist, or does not take its arguments.
+#[derive(Debug)]
+pub(crate) enum NotFound {
+    /// The result of a tool that reports invalid arguments.
+    Result(CallToolResult),
+    /// An error.
+    Error(ErrorObject<'static>),
+}
+
+impl From<ErrorObject<'static>> for Box<NotFound> {
+    fn from(error: ErrorObject<'static>) -> Self {
+        Self::new(NotFound::Error(error))
+    }
+}
 
 impl Server {
-    /// Handles a message. `read` is its metadata, unless the parameters are still to be parsed.
+    /// Handles a message. `read` is its metadata, unless the parameters are still to be parsed, and
+    /// what its reader found out about a modern request.
     pub(super) fn receive<'f>(
         &mut self,
         message: Message<'f>,
-        read: Option<&mut Read<'f>>,
+        read: (Option<&mut Read<'f>>, Option<Reading>),
         reply: ReplyTo,
         now: Instant,
     ) -> Flow<'f> {
@@ -69,7 +89,7 @@ impl Server {
     fn receive_request<'f>(
         &mut self,
         message: RequestMessage<'f>,
-        read: Option<&mut Read<'f>>,
+        read: (Option<&mut Read<'f>>, Option<Reading>),
         reply: ReplyTo,
     ) -> Flow<'f> {
         let RequestMessage { id, method, params } = message;
@@ -106,7 +126,7 @@ impl Server {
         id: RequestId,
         method: Cow<'f, str>,
         params: Option<RawJson<'f>>,
-        read: Option<&mut Read<'f>>,
+        (read, reading): (Option<&mut Read<'f>>, Option<Reading>),
         reply: ReplyTo,
     ) -> Flow<'f> {
         let known = Method::parse(&method);
@@ -160,7 +180,7 @@ impl Server {
         };
         // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
         // [VER-016]: the request identifies its era. A legacy-only server ignores modern members.
-        if modern { self.receive_modern(incoming) } else { self.receive_legacy(incoming) }
+        if modern { self.receive_modern(incoming, reading) } else { self.receive_legacy(incoming) }
     }
 
     fn receive_legacy<'f>(&mut self, mut incoming: Incoming<'_, 'f>) -> Flow<'f> {
@@ -185,13 +205,16 @@ impl Server {
                 return self.refuse(&incoming, refusal);
             }
         }
-        self.dispatch(incoming)
+        self.dispatch(incoming, None)
     }
 
     /// Refuses a request without metadata and without a session.
     fn refuse_before_initialize<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
         let served = |method: Method| {
-            self.revisions.iter().any(|revision| method.row().client.revisions.contains(revision))
+            self.config
+                .revisions
+                .iter()
+                .any(|revision| method.row().client.revisions.contains(revision))
         };
         let error = match incoming.method {
             MethodName::Known(method) if served(method) => {
@@ -213,7 +236,11 @@ impl Server {
     /// Handles a request with its own metadata, independent of any session.
     // MCP 2026-07-28 basic/index#statelessness [LIFE-009],
     // MCP 2026-07-28 schema.json#RequestMetaObject [CAP-020]
-    fn receive_modern<'f>(&mut self, mut incoming: Incoming<'_, 'f>) -> Flow<'f> {
+    fn receive_modern<'f>(
+        &mut self,
+        mut incoming: Incoming<'_, 'f>,
+        reading: Option<Reading>,
+    ) -> Flow<'f> {
         // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: no batches.
         if incoming.reply.batch.is_some() {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
@@ -228,40 +255,26 @@ impl Server {
                 MethodName::Other(_) => Ok(None),
             };
         }
-        let declared = match &self.last_declared {
-            Some(last) if incoming.metadata.prefix_matched => {
-                Ok((last.revision, last.capabilities))
-            }
-            _ => {
-                let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
-                let revision = Revision::parse(&requested).filter(|revision| {
-                    revision.era() == Era::Modern && self.revisions.contains(*revision)
-                });
-                let Some(revision) = revision else {
-                    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
-                    let error = self.unsupported_version(&requested);
-                    self.answer_refusal(&incoming.id, &error, incoming.reply);
-                    return Ok(None);
-                };
-                // MCP 2026-07-28 basic/index#_meta [META-008] [META-009],
-                // MCP 2026-07-28 schema.json#RequestMetaObject [CAP-019]
-                match &incoming.metadata.client_capabilities {
-                    None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
-                    Some(declared) => self
-                        .declared_by_client(declared.as_str(), incoming.metadata, revision)
-                        .map(|client| (revision, client))
-                        .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
+        let Reading { declared, found } = match reading {
+            Some(reading) => reading,
+            None => {
+                let last = self.last_declared.as_deref();
+                let (declared, other) = self.config.declared_in(incoming.metadata, last);
+                if let Some(other) = other {
+                    self.last_declared = Some(Arc::new(other));
                 }
+                Reading { declared, found: None }
             }
         };
         let (revision, client) = match declared {
             Ok(declared) => declared,
-            Err(what) => {
-                self.answer_refusal(
-                    &incoming.id,
-                    &ErrorObject::invalid_params(what),
-                    incoming.reply,
-                );
+            Err(Undeclared::Revision(error)) => {
+                self.answer_refusal(&incoming.id, &error, incoming.reply);
+                return Ok(None);
+            }
+            Err(Undeclared::Malformed(what)) => {
+                let error = ErrorObject::invalid_params(what);
+                self.answer_refusal(&incoming.id, &error, incoming.reply);
                 return match incoming.method {
                     MethodName::Known(method) => self.bad_parameters(method, what),
                     MethodName::Other(_) => Ok(None),
@@ -273,12 +286,13 @@ impl Server {
             if method.row().kind != MethodKind::Request {
                 return self.refuse_notification(&incoming);
             }
-            let checked = method.row().check(Side::Client, revision, incoming.client, self.modern);
+            let checked =
+                method.row().check(Side::Client, revision, incoming.client, self.config.modern);
             if let Err(refusal) = checked {
                 return self.refuse(&incoming, refusal);
             }
         }
-        self.dispatch(incoming)
+        self.dispatch(incoming, found)
     }
 
     /// Refuses a request whose method is defined only as a notification.
@@ -305,8 +319,9 @@ impl Server {
         self.connection.violation(self.connection.config.policy.forbidden, violation)
     }
 
-    /// Dispatches a valid request. The machine answers some methods itself.
-    fn dispatch<'f>(&mut self, incoming: Incoming<'_, 'f>) -> Flow<'f> {
+    /// Dispatches a valid request, whose item may have been found before. The machine answers some
+    /// methods itself.
+    fn dispatch<'f>(&mut self, incoming: Incoming<'_, 'f>, found: Option<Found>) -> Flow<'f> {
         if let Some(result) = self.connection.take_early_result() {
             self.answer_by_machine(&incoming, &result, Contents::Any);
             return Ok(None);
@@ -346,58 +361,29 @@ impl Server {
                 Ok(None)
             }
             Method::SubscriptionsListen => self.listen(incoming),
-            _ if !self.catalog.manages(method) => self.deliver(incoming, Target::None),
+            _ if !self.config.catalog.manages(method) => self.deliver(incoming, Target::None),
             _ => {
-                let subject = incoming.metadata.subject(method);
-                // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
-                let tasks = self.runs_tools_as_tasks();
-                let (params, arguments) = (&incoming.params, incoming.metadata.arguments.as_ref());
-                let asks_for_task = incoming.metadata.asks_for_task;
-                let caller = &*self.caller_at(incoming.revision);
-                let given = Given { params, arguments, tasks, asks_for_task, caller };
-                let found = self.catalog.resolve_given(method, subject, &given, incoming.revision);
-                match found.and_then(|target| self.check_arguments(target, &incoming)) {
-                    Ok(Ok(target)) => self.deliver(incoming, target),
+                let found = found.unwrap_or_else(|| {
+                    let Incoming { params, metadata, revision, .. } = &incoming;
+                    let tasks = self.runs_tools_as_tasks();
+                    let caller = self.caller_at(*revision);
+                    self.config.find((method, params), metadata, (*revision, tasks), &caller)
+                });
+                match found.map_err(|it| *it) {
+                    Ok(target) => self.deliver(incoming, target),
                     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]
-                    Ok(Err(failed)) => {
+                    Err(NotFound::Result(failed)) => {
                         let result = AsJson(&AtRevision(&failed, incoming.revision));
                         self.answer_by_machine(&incoming, &result, Contents::Plain);
                         Ok(None)
                     }
-                    Err(error) => {
+                    Err(NotFound::Error(error)) => {
                         self.answer_error(&incoming.id, &error, incoming.reply);
                         Ok(None)
                     }
                 }
             }
         }
-    }
-
-    /// Validates the arguments of a call with the catalog's validator, if there is one. If a call
-    /// asks for a task, the creator of the task validates them, and the task fails instead of the
-    /// call.
-    // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
-    fn check_arguments(&self, target: Target, incoming: &Incoming<'_, '_>) -> Checked {
-        let Target::Tool(tool) = target else { return Ok(Ok(target)) };
-        if !self.catalog.validates() || self.asks_for_task(incoming) {
-            return Ok(Ok(target));
-        }
-        let arguments = incoming.metadata.arguments.as_ref().unwrap_or(&NO_PARAMS);
-        let validate = || self.catalog.validate_arguments(tool, arguments, incoming.revision);
-        match self.guard.run(validate) {
-            Ok(Ok(())) => Ok(Ok(target)),
-            Ok(Err(Invalid::Tool(message))) => Ok(Err(CallToolResult::error(message))),
-            Ok(Err(Invalid::Protocol(error))) => Err(error),
-            Err(panicked) => Err(panicked.into()),
-        }
-    }
-
-    /// Returns whether a call asks for a task when it starts.
-    // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
-    fn asks_for_task(&self, incoming: &Incoming<'_, '_>) -> bool {
-        self.runs_tools_as_tasks()
-            && incoming.revision.era() == Era::Legacy
-            && incoming.metadata.asks_for_task
     }
 
     /// Returns whether the server declared to the client of the session that tools run as tasks.
@@ -446,10 +432,10 @@ impl Server {
             owner: RequestOwner::Application,
             rounds: 0,
             tool: match target {
-                Target::Tool(id) => self.catalog.described_tool(id, revision),
+                Target::Tool(id) => self.config.catalog.described_tool(id, revision),
                 _ => None,
             },
-            restricted: target.item().is_some_and(|id| self.catalog.audience(id).is_some()),
+            restricted: target.item().is_some_and(|id| self.config.catalog.audience(id).is_some()),
         });
         Ok(Some(Event::Request(Request {
             handle: RequestHandle::new(key),
@@ -555,6 +541,69 @@ impl Server {
                 let outcome = outcome.map_err(Failure::Refused);
                 Ok(Some(Event::Ended(Ended::new(CallHandle::new(key), outcome))))
             }
+        }
+    }
+}
+
+impl ServerConfig {
+    /// Reads the rest of a modern request whose declaration is valid: finds the item that it names.
+    /// Middleware may change the request, so its item is not looked up before.
+    #[cfg(feature = "http")]
+    pub(crate) fn find_early(
+        &self,
+        request: &RequestMessage<'_>,
+        metadata: &Metadata<'_>,
+        revision: Revision,
+        caller: &Caller,
+    ) -> Option<Found> {
+        let method = Method::parse(&request.method)?;
+        let names_item = matches!(
+            method,
+            Method::ToolsCall
+                | Method::PromptsGet
+                | Method::ResourcesRead
+                | Method::CompletionComplete
+        );
+        if !names_item || !self.catalog.manages(method) || self.config.middleware.is_some() {
+            return None;
+        }
+        let params = request.params.as_ref().unwrap_or(&NO_PARAMS);
+        let caller = outside_sessions(caller);
+        Some(self.find((method, params), metadata, (revision, false), &caller))
+    }
+
+    /// Finds the item that a request names, and validates the arguments of a call with the
+    /// catalog's validator, if there is one. `tasks` says whether the client knows that tools run
+    /// as tasks. If a call asks for a task, the creator of the task validates its arguments, and
+    /// the task fails instead of the call.
+    // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
+    fn find(
+        &self,
+        (method, params): (Method, &RawJson<'_>),
+        metadata: &Metadata<'_>,
+        (revision, tasks): (Revision, bool),
+        caller: &Caller,
+    ) -> Found {
+        let subject = metadata.subject(method);
+        let arguments = metadata.arguments.as_ref();
+        // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
+        let asks_for_task = metadata.asks_for_task;
+        let given = Given { params, arguments, tasks, asks_for_task, caller };
+        let target = self.catalog.resolve_given(method, subject, &given, revision)?;
+        let starts_task = tasks && revision.era() == Era::Legacy && asks_for_task;
+        let Target::Tool(tool) = target else { return Ok(target) };
+        if !self.catalog.validates() || starts_task {
+            return Ok(target);
+        }
+        let arguments = arguments.unwrap_or(&NO_PARAMS);
+        let validate = || self.catalog.validate_arguments(tool, arguments, revision);
+        match self.guard.run(validate) {
+            Ok(Ok(())) => Ok(target),
+            Ok(Err(Invalid::Tool(message))) => {
+                Err(Box::new(NotFound::Result(CallToolResult::error(message))))
+            }
+            Ok(Err(Invalid::Protocol(error))) => Err(error.into()),
+            Err(panicked) => Err(ErrorObject::from(panicked).into()),
         }
     }
 }

@@ -64,8 +64,7 @@ impl ServerConfig {
         self.config.limits.parse_limits()
     }
 
-    /// Edits the catalog for new connections, and returns the changes of the lists.
-    #[cfg(feature = "http")]
+    /// Edits the catalog, and returns the changes of the lists.
     pub(crate) fn edit_catalog<T>(
         &mut self,
         edit: impl FnOnce(&mut Catalog) -> T,

@@ -33,9 +33,9 @@ impl Server {
     pub(super) fn replace_session_key(&mut self) {
         let old = self.session_key();
         if self.connection.binding == Binding::ByteStream
-            && self.catalog.sessions().any(|session| session == old)
+            && self.config.catalog.sessions().any(|session| session == old)
         {
-            Arc::make_mut(&mut self.catalog).remove_session(old);
+            Arc::make_mut(&mut self.config.catalog).remove_session(old);
         }
         self.set_session_key(old.next());
     }
@@ -44,9 +44,17 @@ impl Server {
     /// one.
     // MCP 2026-07-28 changelog#major-changes [SESS-016]
     pub(super) fn caller_at(&self, revision: Revision) -> Cow<'_, Caller> {
-        if revision.era() == Era::Modern && self.caller.session().is_some() {
-            return Cow::Owned(self.caller.clone().with_session(None));
+        match revision.era() {
+            Era::Modern => outside_sessions(&self.caller),
+            Era::Legacy => Cow::Borrowed(&self.caller),
         }
-        Cow::Borrowed(&self.caller)
+    }
+}
+
+/// Returns the sender of a modern request.
+pub(super) fn outside_sessions(caller: &Caller) -> Cow<'_, Caller> {
+    match caller.session() {
+        Some(_) => Cow::Owned(caller.clone().with_session(None)),
+        None => Cow::Borrowed(caller),
     }
 }

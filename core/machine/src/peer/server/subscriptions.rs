@@ -21,7 +21,7 @@ impl Server {
     // MCP 2025-11-25 schema.json#ResourceUpdatedNotification [RSRC-005]
     // MCP 2026-07-28 server/resources#subscriptions [RSRC-007]
     pub(super) fn tell_resource(&mut self, uri: &str) {
-        if !self.catalog.allows_updates(uri, &self.caller) {
+        if !self.config.catalog.allows_updates(uri, &self.caller) {
             return;
         }
         if self.is_behind() {
@@ -85,7 +85,8 @@ impl Server {
     // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [SUBS-002],
     // MCP 2026-07-28 schema.json#ResourceListChangedNotification [RSRC-008]
     pub(super) fn tell_lists(&mut self, changes: Changes) {
-        self.modern = self.identity.declared_set(&self.catalog, Revision::LATEST);
+        self.config.modern =
+            self.config.identity.declared_set(&self.config.catalog, Revision::LATEST);
         if self.is_behind() {
             return self.defer_list_changes(changes);
         }
@@ -157,7 +158,7 @@ impl Server {
         // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-036]
         let tasks = Capability::TasksExtension;
         if asked.task_ids.is_some()
-            && self.modern.contains(tasks)
+            && self.config.modern.contains(tasks)
             && !incoming.client.contains(tasks)
         {
             self.answer_refusal(&incoming.id, &tasks.missing(), incoming.reply);
@@ -240,7 +241,7 @@ impl Server {
 
     /// Returns the part of a filter that the server's capabilities cover.
     fn honour(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
-        let has = |capability| self.modern.contains(capability);
+        let has = |capability| self.config.modern.contains(capability);
         let mut honoured = SubscriptionFilter::default();
         let flag = |asked: Option<bool>, capability| {
             (asked == Some(true) && has(capability)).then_some(true)
@@ -273,11 +274,12 @@ impl Server {
                     && !session.subscribed.contains(&uri)
                 {
                     Err(ErrorObject::internal("too many subscriptions"))
-                } else if !self.catalog.manages(method) {
+                } else if !self.config.catalog.manages(method) {
                     session.subscribed.insert(uri);
                     Ok(())
                 } else {
-                    self.catalog
+                    self.config
+                        .catalog
                         .resolve(
                             Method::ResourcesRead,
                             Some(&uri),

@@ -323,7 +323,7 @@ impl Server {
         let Ok(ParsedBody { frame, mut read }) = ParsedBody::parse(text, limits) else { return };
         let Some(Connection { machine, .. }) = self.connections.get_mut(key) else { return };
         let channel = Channel(STANDALONE);
-        let event = machine.handle_on_channel(Ok(frame), read.as_mut(), channel, now);
+        let event = machine.handle_on_channel(Ok(frame), read.as_mut(), None, channel, now);
         match event.ok().flatten() {
             // The request has ended, or another node has it.
             None | Some(Event::Violation(Violation::UnknownResponse(_))) => {}

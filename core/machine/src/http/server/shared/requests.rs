@@ -225,7 +225,7 @@ impl Server {
                 (shared.exchange, shared.has_waited) = (Some(parked.exchange), true);
             }
             let Parked { route, identity, body, exchange, .. } = &parked;
-            let mut request = self.reader.read_routed(Ok(*route), &head, body);
+            let mut request = self.reader.read_routed(Ok(*route), &head, body, identity);
             let handled = self.handle_routed(&head, &mut request, identity, &|_| Ok(()), now);
             let event = match handled {
                 Ok((_, event)) => event.map(crate::peer::Event::into_owned),
