@@ -105,7 +105,7 @@ impl Server {
         let connection = self.connections.insert(connection);
         let exchange = Exchange::new(Some(connection), ONLY, State::Waiting);
         let exchange = self.open_exchange(exchange, sender.caller);
-        let mut event = None;
+        let (mut event, mut is_quiet) = (None, false);
         if let Some(Connection { machine, streams, .. }) = self.connections.get_mut(connection) {
             if let Some(stream) = streams.get_mut(ONLY) {
                 stream.reader = Some(exchange);
@@ -114,9 +114,12 @@ impl Server {
             machine.change_transport(|transport| transport.clone_from(&self.arriving));
             let (Body { frame, read }, channel) = (body, Channel(ONLY));
             let flow = machine.handle_on_channel(frame, read, Some(reading), channel, now);
-            event = flow.ok().flatten();
+            (event, is_quiet) = (flow.ok().flatten(), machine.is_quiet());
         }
-        self.pump(connection, now);
+        // Most requests are for a handler, and have no output yet.
+        if !is_quiet {
+            self.pump(connection, now);
+        }
         self.arm_waiting(exchange, now);
         (ExchangeId(exchange), event.map(|event| stamped(event, connection)))
     }
