@@ -1,10 +1,10 @@
 //! A list in insertion order that finds entries by key and continues after any of them.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-use bytestring::ByteString;
 use mcp_sansio_collections::Index;
 use mcp_sansio_sync::{Arc, Mutex};
 
@@ -90,24 +90,25 @@ impl<T> Deref for Stored<T> {
 ///
 /// No caller waits for another: the text is written again while one is looked up elsewhere.
 #[derive(Debug, Default)]
-struct Texts(Mutex<Vec<(Revisions, ByteString)>>);
+struct Texts(Mutex<Vec<(Revisions, Box<str>)>>);
 
 /// Devices do without: their lists are short, and so is their memory.
 const TEXTS_ARE_KEPT: bool = PREFIX_IS_CACHED;
 
 impl Texts {
-    fn get(&self, revision: Revision) -> Option<ByteString> {
-        let find = |known: &mut Vec<(Revisions, ByteString)>| {
+    /// Appends the text for `revision` if it is known and not in use elsewhere.
+    fn copy(&self, revision: Revision, out: &mut String) -> bool {
+        let copy = |known: &mut Vec<(Revisions, Box<str>)>| {
             let found = known.iter().find(|(revisions, _)| revisions.contains(revision));
-            found.map(|(_, text)| text.clone())
+            found.map(|(_, text)| out.push_str(text))
         };
-        self.0.try_lock(find).flatten()
+        self.0.try_lock(copy).flatten().is_some()
     }
 
     fn keep(&self, revision: Revision, text: &str) {
-        let keep = |known: &mut Vec<(Revisions, ByteString)>| {
+        let keep = |known: &mut Vec<(Revisions, Box<str>)>| {
             let revision = Revisions::only(revision);
-            if let Some((revisions, _)) = known.iter_mut().find(|(_, known)| *known == text) {
+            if let Some((revisions, _)) = known.iter_mut().find(|(_, known)| **known == *text) {
                 *revisions = revisions.union(revision);
             } else {
                 known.reserve_exact(1);
@@ -192,8 +193,7 @@ impl<T: Listed> Listing for List<T> {
         let (Some(Entry { item, .. }), Some(write)) = (self.entries.get(index), self.write) else {
             return Ok(());
         };
-        if TEXTS_ARE_KEPT && let Some(text) = item.texts.get(revision) {
-            out.push_str(&text);
+        if TEXTS_ARE_KEPT && item.texts.copy(revision, out) {
             return Ok(());
         }
         let start = out.len();

@@ -144,7 +144,7 @@ impl Page<'_> {
                 out.push(',');
             }
             list.write(index, self.revision, out)?;
-            last = list.key(index).map(|key| (number, key));
+            last = Some((index, number));
         }
         out.push(']');
         if modern {
@@ -156,7 +156,9 @@ impl Page<'_> {
             out.push_str(",\"cacheScope\":");
             write_string(out, self.cache.scope.as_str());
         }
-        if let (Some((number, key)), Some(_)) = (last, rest.next()) {
+        if let (Some((index, number)), Some(_)) = (last, rest.next())
+            && let Some(key) = list.key(index)
+        {
             out.push_str(",\"nextCursor\":");
             write_string(out, &write_cursor(self.kind, number, key));
         }
