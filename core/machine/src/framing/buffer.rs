@@ -178,7 +178,9 @@ impl<'b> Buffer<'b> {
                 *size = KEPT.min(*limit);
                 *bytes = Vec::with_capacity(*size);
             } else if short && length < *limit {
-                grow(bytes, size, (length * 2).max(*initial).min(*limit));
+                // A long frame moves less often; memory that it does not reach is not touched.
+                let times = if length < KEPT { 2 } else { 4 };
+                grow(bytes, size, (length * times).max(*initial).min(*limit));
             }
         }
     }
