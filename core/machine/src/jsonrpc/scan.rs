@@ -580,10 +580,11 @@ const CHUNKS_ARE_COMPARED: bool =
 fn plain_end(bytes: &[u8], start: usize) -> usize {
     const CHUNKS_FIRST: usize = 4;
     let (mut rest, mut chunks) = (bytes.get(start..).unwrap_or_default(), 0);
-    while CHUNKS_ARE_COMPARED
-        && let Some((chunk, after)) = rest.split_first_chunk()
-        && is_plain_block::<16>(chunk)
-    {
+    while CHUNKS_ARE_COMPARED && let Some((chunk, after)) = rest.split_first_chunk() {
+        let special = specials(chunk);
+        if special != 0 {
+            return bytes.len() - rest.len() + special.trailing_zeros() as usize / 8;
+        }
         rest = after;
         chunks += 1;
         if chunks == CHUNKS_FIRST {
@@ -635,6 +636,14 @@ const fn is_plain(byte: u8) -> bool {
 fn plain_in_word(word: &[u8; 8]) -> Option<usize> {
     let special = special_in_word(word);
     if special == 0 { None } else { Some(special.trailing_zeros() as usize / 8) }
+}
+
+/// Returns ones for each byte that is not plain, and zeros for the others. Written so that the
+/// compiler vectorizes it.
+#[inline(always)]
+fn specials(chunk: &[u8; 16]) -> u128 {
+    let lowest = chunk.map(|byte| (byte ^ 0x02).saturating_sub(0x20).min(byte ^ b'\\'));
+    u128::from_le_bytes(lowest.map(|byte| if byte == 0 { u8::MAX } else { 0 }))
 }
 
 /// Returns a word whose lowest bit is in the first byte that is not plain. It is zero if all are
