@@ -20,10 +20,8 @@ use crate::description::Description;
 /// }
 /// assert_eq!(statement(), "SELECT 1 -- request ");
 /// ```
-#[derive(Clone, Debug)]
-pub struct OperationInfo(Arc<Info>);
-
-struct Info {
+#[derive(Clone)]
+pub struct OperationInfo {
     method: Cow<'static, str>,
     request_id: Option<Arc<str>>,
     session_id: Option<Arc<str>>,
@@ -33,13 +31,13 @@ struct Info {
 
 impl OperationInfo {
     pub(crate) fn new(description: &Description) -> Self {
-        Self(Arc::new(Info {
+        Self {
             method: description.method.clone(),
             request_id: description.request_id.clone(),
             session_id: description.transport.session_id.clone(),
             principal: description.principal.clone(),
             revision: description.revision,
-        }))
+        }
     }
 
     /// Returns the operation of the current context: in the handler of a request, and in everything
@@ -52,38 +50,38 @@ impl OperationInfo {
     /// Returns the method.
     #[must_use]
     pub fn method(&self) -> &str {
-        &self.0.method
+        &self.method
     }
 
     /// Returns the JSON-RPC id of a request, which its sender has chosen.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
-        self.0.request_id.as_deref()
+        self.request_id.as_deref()
     }
 
     /// Returns the id of the session, at revisions and on transports with sessions.
     #[must_use]
     pub fn session_id(&self) -> Option<&str> {
-        self.0.session_id.as_deref()
+        self.session_id.as_deref()
     }
 
     /// Returns the name of the authenticated sender, if there is one.
     #[must_use]
     pub fn principal(&self) -> Option<&str> {
-        self.0.principal.as_deref()
+        self.principal.as_deref()
     }
 
     /// Returns the revision that governs the operation.
     #[must_use]
     pub fn revision(&self) -> Option<Revision> {
-        self.0.revision
+        self.revision
     }
 }
 
-impl std::fmt::Debug for Info {
+impl std::fmt::Debug for OperationInfo {
     /// Omits the session and the principal, because logs have many readers.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Info")
+        f.debug_struct("OperationInfo")
             .field("method", &self.method)
             .field("request_id", &self.request_id)
             .finish_non_exhaustive()

@@ -222,7 +222,7 @@ impl OperationObserver for Telemetry {
     }
 
     fn call_context(&self) -> Option<CallContext> {
-        Some(CallContext::new(CallerContext::current(&self.0.options)))
+        Some(CallContext::new(Arc::new(CallerContext::current(&self.0.options))))
     }
 }
 

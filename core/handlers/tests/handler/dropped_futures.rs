@@ -316,7 +316,7 @@ mod contexts {
         }
 
         fn call_context(&self) -> Option<CallContext> {
-            Some(CallContext::new(Arc::clone(&self.0)))
+            Some(CallContext::new(self.0.clone()))
         }
     }
 

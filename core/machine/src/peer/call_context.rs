@@ -1,6 +1,5 @@
 //! The context that an observer of operations attaches to a call.
 
-use alloc::boxed::Box;
 use core::any::Any;
 use core::fmt;
 
@@ -13,9 +12,8 @@ pub struct CallContext(Arc<dyn Any + Send + Sync>);
 impl CallContext {
     /// Creates a context.
     #[must_use]
-    pub fn new(context: impl Any + Send + Sync) -> Self {
-        let context: Box<dyn Any + Send + Sync> = Box::new(context);
-        Self(Arc::from(context))
+    pub const fn new(context: Arc<dyn Any + Send + Sync>) -> Self {
+        Self(context)
     }
 
     /// Returns the context, if it is a `T`.

@@ -11,7 +11,8 @@ use mcp_sansio_sync::Arc;
 
 use crate::binding::{Binding, OperationTransport};
 use crate::jsonrpc::{
-    ErrorObject, Message, RawJson, RequestId, WriteError, WriteJson, to_shared_json, write_string,
+    ErrorObject, Members, Message, RawJson, RequestId, WriteError, WriteJson, to_shared_json,
+    write_string,
 };
 use crate::protocol::{Method, Side, ToolOutput};
 use crate::{Caller, Revision};
@@ -623,23 +624,25 @@ fn with_members(
     observation: &dyn Observation,
     own: Option<&RawJson<'_>>,
 ) -> Option<RawJson<'static>> {
-    let mut added: alloc::vec::Vec<(String, String)> = alloc::vec::Vec::new();
-    observation.meta(&mut |key, value| added.push((key.into(), value.into())));
-    if added.is_empty() {
-        return None;
-    }
-    let mut text = String::from("{");
-    for (key, value) in &added {
-        if text.len() > 1 {
-            text.push(',');
+    let mut text = String::new();
+    observation.meta(&mut |key, value| {
+        if text.is_empty() {
+            // Most observations add a trace context alone.
+            text.reserve(128);
         }
+        text.push(if text.is_empty() { '{' } else { ',' });
         write_string(&mut text, key);
         text.push(':');
         write_string(&mut text, value);
+    });
+    if text.is_empty() {
+        return None;
     }
+    let added = text.len();
     for member in own.into_iter().flat_map(RawJson::members) {
         let name = member.name();
-        if added.iter().all(|(key, _)| *key != *name) {
+        let mut replaced = Members::new(&text[..added]);
+        if !replaced.any(|added| added.is_named(&name)) {
             text.push(',');
             write_string(&mut text, &name);
             text.push(':');
