@@ -5,11 +5,12 @@
 use std::env;
 use std::error::Error;
 
-use mcp_sansio_tokio::catalog::Audience;
+use mcp_sansio_tokio::auth::protected_resource::StaticTokens;
+use mcp_sansio_tokio::machine::catalog::Audience;
 use mcp_sansio_tokio::protocol::{Resource, TextResourceContents};
 use mcp_sansio_tokio::{
     self as mcp, Call, NoArguments, Principal, ProtectedResource, ReadResource, Server, ServerItem,
-    StaticTokens, VerifiedToken,
+    VerifiedToken,
 };
 
 /// Returns a resource that only its owner sees.

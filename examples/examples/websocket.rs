@@ -6,7 +6,8 @@ use std::error::Error;
 use std::future::ready;
 
 use futures_util::{SinkExt, StreamExt, TryStreamExt};
-use mcp_sansio_tokio::{self as mcp, ByteStream, Host, MessageStream, Server, tool};
+use mcp_sansio_tokio::adapter::ByteStream;
+use mcp_sansio_tokio::{self as mcp, Host, MessageStream, Server, tool};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};

@@ -5,7 +5,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 
-use mcp_sansio_async::http_client::{Connect, ConnectorError};
+use mcp_sansio_async::http_client::Connect;
+use mcp_sansio_async::names::ConnectorError;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
@@ -157,23 +158,23 @@ tests!(
         runtime.block_on(future)
     },
     mcp_sansio_tokio::Connector::builder().proxy(mcp_sansio_tokio::Proxy::none()),
-    |builder: mcp_sansio_tokio::ConnectorBuilder| builder.build().unwrap()
+    |builder: mcp_sansio_tokio::runtime::ConnectorBuilder| builder.build().unwrap()
 );
 tests!(
     on_smol,
     smol::block_on,
     mcp_sansio_async_std::Connector::builder().proxy(mcp_sansio_async_std::Proxy::none()),
-    |builder: mcp_sansio_async_std::ConnectorBuilder| builder.build().unwrap()
+    |builder: mcp_sansio_async_std::runtime::ConnectorBuilder| builder.build().unwrap()
 );
 tests!(
     on_async_std,
     async_std::task::block_on,
     mcp_sansio_async_std::Connector::builder().proxy(mcp_sansio_async_std::Proxy::none()),
-    |builder: mcp_sansio_async_std::ConnectorBuilder| builder.build().unwrap()
+    |builder: mcp_sansio_async_std::runtime::ConnectorBuilder| builder.build().unwrap()
 );
 tests!(
     without_a_runtime,
     mcp_sansio_std::block_on,
     mcp_sansio_std::Connector::builder().proxy(mcp_sansio_std::Proxy::none()),
-    |builder: mcp_sansio_std::ConnectorBuilder| builder.build().unwrap()
+    |builder: mcp_sansio_std::runtime::ConnectorBuilder| builder.build().unwrap()
 );

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use adapter_tests::{Pinger, ping};
-use mcp_sansio_tokio::{ChildServer, GracePeriods, Stderr, drive};
+use mcp_sansio_tokio::adapter::child::GracePeriods;
+use mcp_sansio_tokio::{ChildServer, Stderr, drive};
 use tokio::process::Command;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_adapter-tests");

@@ -35,7 +35,7 @@ macro_rules! asynchronous {
         struct $name($adapter::ChildServer);
 
         impl Adapter for $name {
-            type Stream = $adapter::ChildStream;
+            type Stream = $adapter::runtime::ChildStream;
 
             fn spawn(command: Command) -> (Self, Self::Stream) {
                 let (child, stream) = $adapter::ChildServer::spawn(command).unwrap();
@@ -77,7 +77,7 @@ asynchronous!(OnAsyncStd, mcp_sansio_async_std, smol::Timer::after);
 struct OnThreads(mcp_sansio_std::ChildServer);
 
 impl Adapter for OnThreads {
-    type Stream = mcp_sansio_std::ChildStream;
+    type Stream = mcp_sansio_std::runtime::ChildStream;
 
     fn spawn(command: Command) -> (Self, Self::Stream) {
         let (child, stream) = mcp_sansio_std::ChildServer::spawn(command).unwrap();

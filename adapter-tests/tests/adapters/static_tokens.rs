@@ -1,9 +1,11 @@
 //! A server with tokens of its own, without an authorization server.
 
+use mcp_sansio_std::auth::protected_resource::{Operation, StaticTokens};
+use mcp_sansio_std::http::Location;
 use mcp_sansio_std::{
     Call, ClientError, ConnectError, Connector, Error, Host, HttpClientOptions, HttpConnection,
-    HttpListener, HttpService, Location, NoArguments, Operation, Principal, ProtectedResource,
-    Proxy, Server, StaticTokens, VerifiedToken, Wait, connect_with, unix_time,
+    HttpListener, HttpService, NoArguments, Principal, ProtectedResource, Proxy, Server,
+    VerifiedToken, Wait, connect_with, unix_time,
 };
 
 use mcp_sansio::http::HttpServerOptions;

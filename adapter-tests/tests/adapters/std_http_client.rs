@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use mcp_sansio_std::http::Location;
 use mcp_sansio_std::{
     Call, CancelHandle, ConnectError, Connector, Error, Host, HttpClientOptions, HttpConnection,
-    Location, NoArguments, Proxy, Revision, Revisions, Server, Wait, connect_with,
+    NoArguments, Proxy, Revision, Revisions, Server, Wait, connect_with,
 };
 use mcp_sansio_tokio::{HttpListener, HttpService};
 

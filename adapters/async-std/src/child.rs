@@ -1,10 +1,10 @@
 use std::process;
 
-use mcp_sansio_async::child::{self, Process, SpawnOptions};
+use mcp_sansio_async::child::{self, Process};
 use mcp_sansio_handlers::Host;
 
-use crate::Error;
 use crate::runtime::AsyncRuntime;
+use crate::{Error, SpawnOptions};
 
 type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<AsyncRuntime>;
 

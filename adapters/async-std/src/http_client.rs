@@ -1,11 +1,11 @@
 #[cfg(unix)]
 use std::path::PathBuf;
 
-use mcp_sansio_async::http_client::{self, ConnectorError, HttpConnection, ResponseBody};
+use mcp_sansio_async::http_client;
 use mcp_sansio_handlers::Host;
 
-use crate::Error;
 use crate::runtime::AsyncRuntime;
+use crate::{ConnectorError, Error, HttpConnection};
 
 /// Performs HTTP exchanges: connection pool, TLS, proxies; HTTP/1.1.
 ///
@@ -34,9 +34,6 @@ pub type ConnectError = http_client::ConnectError<ConnectorError>;
 
 /// Performs the exchanges of a client with a [`Connector`].
 pub type AsyncExchanger = http_client::ConnectorExchanger<Connector>;
-
-/// An exchange of an [`AsyncExchanger`].
-pub type AsyncExchange = http_client::ConnectorExchange<ResponseBody>;
 
 /// Connects to the server at `url` with a new [`Connector`] with default settings. A spawned task
 /// drives the connection. For more than one connection, share a connector and use

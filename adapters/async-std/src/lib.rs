@@ -57,14 +57,14 @@ mod serve;
 mod socket_stream;
 
 #[cfg(feature = "client")]
-pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
+pub use child::{ChildConnection, ChildServer, spawn, spawn_with};
+#[cfg(all(unix, feature = "http-client"))]
+pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
-pub use http_client::*;
+pub use http_client::{ConnectError, Connector, connect};
 #[cfg(feature = "http-server")]
 pub use http_service::*;
-pub use mcp_sansio_async::async_io::{AsyncTimer, StandardStreams};
 pub use mcp_sansio_async::clock::now;
-pub use mcp_sansio_async::futures::FuturesStream;
 #[doc(inline)]
 pub use mcp_sansio_async::names::*;
 #[cfg(feature = "macros")]

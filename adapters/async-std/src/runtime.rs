@@ -7,7 +7,12 @@ use mcp_sansio::Job;
 use mcp_sansio_async::async_io::AsyncIo;
 use mcp_sansio_async::{CatchPanic, Runtime};
 
-use crate::AsyncTimer;
+#[cfg(feature = "client")]
+pub use crate::child::ChildStream;
+#[cfg(feature = "http-client")]
+pub use crate::http_client::{AsyncExchanger, ConnectorBuilder};
+pub use mcp_sansio_async::async_io::{AsyncTimer, StandardStreams};
+pub use mcp_sansio_async::futures::FuturesStream;
 
 /// The executor that runs tasks.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,8 @@ use mcp_sansio_async::{ByteStream, Driver, Runtime as _, StreamSettings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 
 use crate::runtime::AsyncRuntime;
-use crate::{AsyncTimer, Error, FuturesStream, StandardStreams, seed};
+use crate::runtime::{AsyncTimer, FuturesStream, StandardStreams};
+use crate::{Error, seed};
 
 /// Creates a driver of `endpoint` over `stream`, to await or to spawn.
 ///

@@ -13,7 +13,7 @@ use mcp_sansio_async::async_io::{HalfClose, Socket};
 /// that feature is enabled), or from an [`Async`] socket.
 ///
 /// Anything else that implements the traits of `futures-io`, such as a TLS stream, goes through
-/// [`FuturesStream`](crate::FuturesStream). Sockets should not: closing a socket of async-std has
+/// [`FuturesStream`](crate::runtime::FuturesStream). Sockets should not: closing a socket of async-std has
 /// no effect.
 ///
 /// ```no_run

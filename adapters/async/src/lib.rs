@@ -3,9 +3,8 @@
 //! Programs use an adapter that is based on this crate: `mcp-sansio-tokio`, `mcp-sansio-async-std`
 //! or `mcp-sansio-std`. An adapter for another runtime meets these items, in this order:
 //!
-//! 1. [`ByteStream`] and [`Timer`]: the bytes and the clock of a connection. `futures`, with the
-//!    feature `futures`, has a stream over the traits of `futures-io`, and one over a connection that
-//!    carries messages.
+//! 1. [`ByteStream`] and [`Timer`]: the bytes and the clock of a connection. [`futures`] has a
+//!    stream over the traits of `futures-io`, and one over a connection that carries messages.
 //! 2. [`Driver`]: a future that drives an endpoint over a stream.
 //! 3. [`Runtime`]: spawns the tasks of the items below. [`CatchPanic`] is for executors that a panic
 //!    would end.
@@ -34,8 +33,7 @@ pub mod descriptor;
 mod driver;
 mod error;
 #[cfg(feature = "extensions")]
-pub mod extensions;
-#[cfg(any(feature = "async-io", feature = "futures"))]
+mod extensions;
 pub mod futures;
 #[cfg(feature = "http-client")]
 pub mod http_client;
@@ -55,9 +53,7 @@ mod task;
 
 pub use clock::seed;
 pub use driver::{ByteStream, DriveError, Driver};
-pub use error::Error;
+use error::Error;
 pub use mcp_sansio::stream::StreamSettings;
 pub use runtime::{Alarm, AlarmTimer, CatchPanic, Runtime, Timer, panic_guard, timeout};
-#[cfg(feature = "jsonschema")]
-pub use schema_validator::SchemaValidator;
 pub use stop_handle::StopHandle;

@@ -1,10 +1,11 @@
 //! The redirects of users who sign in with a browser.
 
+mod request;
+
 /// The names that adapters export at their root.
 pub(crate) mod names {
-    pub use mcp_sansio_auth::{FileStore, Signer, open_in_browser, with_system_support};
+    pub use mcp_sansio_auth::{FileStore, Signer, open_in_browser};
     pub use mcp_sansio_handlers::Authorization;
-    pub use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest, SigningRequest};
 }
 
 use std::collections::VecDeque;
@@ -17,15 +18,15 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use async_lock::Mutex;
-use mcp_sansio_auth::loopback::{
-    CONNECTION_TIME, CONNECTIONS_MAX, InvalidRedirectAddress, PATH, ParsedRequest,
-    REQUEST_LENGTH_MAX, RedirectAddress, Reply, USER_TIME,
-};
 use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 
 use crate::network::Network;
 use crate::runtime::timeout;
 use crate::{ByteStream, Runtime};
+
+use request::{CONNECTION_TIME, PATH, ParsedRequest, REQUEST_LENGTH_MAX, RedirectAddress, Reply};
+
+pub use request::{CONNECTIONS_MAX, InvalidRedirectAddress, USER_TIME};
 
 /// The redirect target for a user who signs in with a browser on this computer: a listener on
 /// 127.0.0.1 that answers the browser and receives the redirect.

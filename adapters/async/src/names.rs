@@ -14,34 +14,33 @@ pub mod auth {
     pub use mcp_sansio_oauth::*;
 }
 
-#[cfg(feature = "jsonschema")]
-pub use crate::SchemaValidator;
 #[cfg(feature = "client")]
 pub use crate::child::names::*;
 pub use crate::clock::unix_time;
+pub use crate::error::Error;
 #[cfg(feature = "extensions")]
 pub use crate::extensions::{skills, task_settings};
-#[cfg(feature = "futures")]
-pub use crate::futures::MessageStream;
+pub use crate::futures::message_stream::MessageStream;
 #[cfg(feature = "http-client")]
 pub use crate::http_client::names::*;
 #[cfg(feature = "http-server")]
 pub use crate::http_server::names::*;
 #[cfg(feature = "auth")]
 pub use crate::loopback::names::*;
-pub use crate::{self as adapter, ByteStream, Driver, Error, StreamSettings, Timer, seed};
+#[cfg(feature = "jsonschema")]
+pub use crate::schema_validator::SchemaValidator;
+pub use crate::{self as adapter, seed};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 pub use mcp_sansio::{
-    self as machine, Backoff, Caller, Era, Instant, Principal, Printable, Revision, Revisions,
-    catalog, jsonrpc, peer, protocol,
+    self as machine, Caller, Principal, Revision, Revisions, jsonrpc, peer, protocol,
 };
 #[cfg(all(feature = "auth", feature = "http-server"))]
-pub use mcp_sansio_auth::{JwtVerifier, dpop_verifier};
+pub use mcp_sansio_auth::JwtVerifier;
 #[cfg(feature = "extensions")]
 pub use mcp_sansio_extensions::apps;
 pub use mcp_sansio_handlers::{
     self as handlers, Call, Connections, Context, Elicit, HandlerError, IntoHandlerError, Local,
-    NoArguments, ReadResource, Server, ServerHandle, ServerItem, State, Structured, TaskSettings,
-    blocking, endpoint, extension, fallible, handler, middleware,
+    NoArguments, ReadResource, Server, ServerHandle, ServerItem, State, Structured, blocking,
+    extension, fallible, handler, middleware,
 };

@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::client::KeyError;
+
 /// A signature algorithm, named as in RFC 7518 or RFC 8037.
 ///
 /// All are asymmetric. Neither `none` nor an HMAC is included, so a token cannot select one.
@@ -18,11 +20,6 @@ pub enum Algorithm {
     /// Ed25519.
     EdDsa,
 }
-
-/// A text is not the name of an [`Algorithm`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown signature algorithm; use ES256, ES384, RS256, PS256 or EdDSA")]
-pub struct UnknownAlgorithm;
 
 impl Algorithm {
     /// All algorithms.
@@ -42,11 +39,11 @@ impl Algorithm {
 }
 
 impl FromStr for Algorithm {
-    type Err = UnknownAlgorithm;
+    type Err = KeyError;
 
     /// Case-sensitive.
-    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
-        Self::ALL.into_iter().find(|it| it.as_str() == name).ok_or(UnknownAlgorithm)
+    fn from_str(name: &str) -> Result<Self, KeyError> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name).ok_or(KeyError::UnknownAlgorithm)
     }
 }
 
@@ -66,7 +63,7 @@ mod tests {
             assert_eq!(algorithm.as_str().parse(), Ok(algorithm));
         }
         for name in ["none", "None", "HS256", "es256", ""] {
-            assert_eq!(name.parse::<Algorithm>(), Err(UnknownAlgorithm), "{name}");
+            assert_eq!(name.parse::<Algorithm>(), Err(KeyError::UnknownAlgorithm), "{name}");
         }
     }
 }

@@ -89,9 +89,6 @@ pub use embassy_clock::EmbassyClock;
 pub use error::DriveError;
 pub use mcp_sansio::stream::StreamSettings;
 pub use mcp_sansio::{Instant, Revision, Revisions, catalog, jsonrpc, peer, protocol, stream};
-#[cfg(feature = "extensions")]
-#[doc(inline)]
-pub use mcp_sansio_extensions::{apps, skills};
 #[doc(inline)]
 pub use mcp_sansio_handlers::*;
 #[cfg(feature = "macros")]

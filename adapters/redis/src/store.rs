@@ -60,7 +60,7 @@ impl StoreMonitor {
 
 impl RedisStore {
     /// Connects to the Redis at `url`: `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://`
-    /// for TLS with the features `tokio-tls` or `smol-tls`, or `redis+unix:///PATH`.
+    /// for TLS, or `redis+unix:///PATH`.
     ///
     /// If Redis cannot be reached yet, the node starts without it: its server reports that it is
     /// not ready and refuses sessions with 503, until Redis answers.

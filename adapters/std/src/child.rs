@@ -5,13 +5,11 @@ use std::io;
 use std::ops::Deref;
 use std::process::Command;
 
-use mcp_sansio_async::child::{
-    self, ExitReport, GracePeriods, Process, SpawnError, SpawnOptions, Stderr,
-};
+use mcp_sansio_async::child::{self, ExitReport, GracePeriods, Process, SpawnError};
 use mcp_sansio_handlers::{Client, Host};
 
 use crate::runtime::ThreadRuntime;
-use crate::{Error, block_on};
+use crate::{Error, SpawnOptions, Stderr, block_on};
 
 type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<ThreadRuntime>;
 

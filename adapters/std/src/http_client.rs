@@ -5,12 +5,12 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use mcp_sansio::http::HttpClientOptions;
-use mcp_sansio_async::http_client::{self, ConnectorError};
+use mcp_sansio_async::http_client;
 use mcp_sansio_handlers::{Client, Host};
 
 use crate::child::{AnyConnection, Connection};
 use crate::runtime::ThreadRuntime;
-use crate::{Error, block_on};
+use crate::{ConnectorError, Error, block_on};
 
 /// Performs HTTP exchanges: connection pool, TLS, proxies; HTTP/1.1. Each connection has a thread.
 pub type Connector = http_client::Connector<ThreadRuntime>;
@@ -76,7 +76,8 @@ pub fn connect_with(
     connector: &Connector,
     host: &Host,
 ) -> Result<HttpConnection, Error> {
-    block_on(http_client::connect_with(options, connector, host)).map(HttpConnection::new)
+    block_on(mcp_sansio_async::names::connect_with(options, connector, host))
+        .map(HttpConnection::new)
 }
 
 /// A client of a server over HTTP. Derefs to the [`Client`]; [`Wait`](crate::Wait) waits for its
@@ -86,7 +87,7 @@ pub fn connect_with(
 /// pending calls end.
 #[derive(Debug)]
 pub struct HttpConnection {
-    connection: http_client::HttpConnection,
+    connection: mcp_sansio_async::names::HttpConnection,
     closes: CloseOnDrop,
 }
 
@@ -94,7 +95,7 @@ pub struct HttpConnection {
 struct CloseOnDrop(Client);
 
 impl HttpConnection {
-    fn new(connection: http_client::HttpConnection) -> Self {
+    fn new(connection: mcp_sansio_async::names::HttpConnection) -> Self {
         let closes = CloseOnDrop(connection.clone());
         Self { connection, closes }
     }

@@ -57,15 +57,13 @@ mod wait;
 
 pub use background_driver::BackgroundDriver;
 #[cfg(feature = "client")]
-pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
+pub use child::{AnyConnection, ChildConnection, ChildServer, spawn, spawn_with};
 #[cfg(unix)]
 pub use fd_stream::FdStream;
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
-pub use http_client::{
-    ConnectError, Connector, ConnectorBuilder, HttpConnection, connect, connect_with,
-};
+pub use http_client::{ConnectError, Connector, HttpConnection, connect, connect_with};
 #[cfg(feature = "http-server")]
 pub use http_server::*;
 #[cfg(feature = "auth")]

@@ -1,7 +1,7 @@
 use std::io;
 use std::time::Duration;
 
-use mcp_sansio_auth::loopback::InvalidRedirectAddress;
+use mcp_sansio_async::loopback::InvalidRedirectAddress;
 use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 
 use crate::block_on;

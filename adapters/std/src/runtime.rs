@@ -10,6 +10,10 @@ use mcp_sansio_async::async_io::AsyncIo;
 use mcp_sansio_async::{Runtime, Timer as _};
 
 use crate::Clock;
+#[cfg(feature = "client")]
+pub use crate::child::ChildStream;
+#[cfg(feature = "http-client")]
+pub use crate::http_client::ConnectorBuilder;
 
 /// Runs each task on its own thread: connections, waiting handlers, and the deadlines of a server.
 /// A task that blocks delays no other.

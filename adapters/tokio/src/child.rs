@@ -3,13 +3,13 @@ use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::task::{Context, Poll, ready};
 
-use mcp_sansio_async::child::{self, Process, SpawnError, SpawnOptions, Started};
+use mcp_sansio_async::child::{self, Process, SpawnError, Started};
 use mcp_sansio_handlers::Host;
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::runtime::TokioRuntime;
-use crate::{Error, TokioStream};
+use crate::{Error, SpawnOptions, TokioStream};
 
 /// A server that runs as a child process. Its commands are those of tokio and of the standard
 /// library.
@@ -42,7 +42,8 @@ pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<ChildConn
 /// Like [`spawn`], with options.
 ///
 /// ```no_run
-/// use mcp_sansio_tokio::{self as mcp, Backoff, Host, SpawnOptions};
+/// use mcp_sansio_tokio::machine::Backoff;
+/// use mcp_sansio_tokio::{self as mcp, Host, SpawnOptions};
 /// use tokio::process::Command;
 ///
 /// # async fn run(host: Host) -> Result<(), mcp::Error> {

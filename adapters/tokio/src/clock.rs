@@ -2,7 +2,7 @@ use mcp_sansio::Instant;
 use mcp_sansio_async::clock;
 use tokio::time;
 
-/// Returns the current time on the clock of every [`TokioTimer`](crate::TokioTimer), to construct a
+/// Returns the current time on the clock of every [`TokioTimer`](crate::runtime::TokioTimer), to construct a
 /// machine with. Follows tokio's paused clock in tests.
 ///
 /// The origin is the first use in this process.

@@ -9,9 +9,7 @@ use std::time::Duration;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use mcp_sansio_async::http_client::cause::system;
-use mcp_sansio_async::http_client::{
-    self, ConnectorError, Dial, DialAddress, HttpConnection, ResponseBody,
-};
+use mcp_sansio_async::http_client::{self, Dial, DialAddress};
 use mcp_sansio_async::network::HyperSocket;
 use mcp_sansio_handlers::Host;
 use rustls::ClientConfig;
@@ -21,8 +19,8 @@ use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-use crate::Error;
 use crate::runtime::TokioRuntime;
+use crate::{ConnectorError, Error, HttpConnection};
 
 /// A peer that disappeared is probed after this period of silence,
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
@@ -59,9 +57,6 @@ pub type ConnectError = http_client::ConnectError<ConnectorError>;
 
 /// Performs the exchanges of a client with a [`Connector`].
 pub type TokioExchanger = http_client::ConnectorExchanger<Connector>;
-
-/// An exchange of a [`TokioExchanger`].
-pub type TokioExchange = http_client::ConnectorExchange<ResponseBody>;
 
 /// Connects to the server at `url` with a new [`Connector`] with default settings. A spawned task
 /// drives the connection. For more than one connection, share a connector and use

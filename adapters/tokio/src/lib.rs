@@ -6,8 +6,8 @@
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client that starts its server: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
-//! * The same on a connection that carries messages, such as a WebSocket, with the feature
-//!   `messages`: [`drive`] a `MessageStream`.
+//! * The same on a connection that carries messages, such as a WebSocket: [`drive`] a
+//!   [`MessageStream`].
 //! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ.
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
 //! * The same for a server that requires a token, with the feature `auth`: `Authorization`, and
@@ -50,14 +50,16 @@ mod serve;
 mod standard_streams;
 mod stream;
 mod timer;
-#[cfg(feature = "tower")]
+#[cfg(feature = "client")]
 pub mod tower;
 
 #[cfg(feature = "client")]
-pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
+pub use child::{ChildConnection, ChildServer, spawn, spawn_with};
 pub use clock::now;
+#[cfg(all(unix, feature = "http-client"))]
+pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
-pub use http_client::*;
+pub use http_client::{ConnectError, Connector, connect};
 #[cfg(feature = "http-server")]
 pub use http_service::*;
 #[doc(inline)]
@@ -65,9 +67,7 @@ pub use mcp_sansio_async::names::*;
 #[cfg(feature = "macros")]
 pub use mcp_sansio_macros::{tokio_prompt as prompt, tokio_tool as tool, tokio_tools as tools};
 pub use serve::{drive, drive_with, serve, serve_stdio};
-pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;
-pub use timer::TokioTimer;
 
 /// The redirect target for a user who signs in with a browser on this computer: a listener on
 /// 127.0.0.1 that answers the browser and receives the redirect.

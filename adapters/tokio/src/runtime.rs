@@ -6,13 +6,16 @@ use mcp_sansio::{Instant, Job};
 use mcp_sansio_async::Runtime;
 use tokio::runtime::Handle;
 
-use crate::{TokioTimer, now};
+use crate::now;
 
 #[cfg(feature = "client")]
-pub use crate::child::TokioProcess;
+pub use crate::child::{ChildStream, TokioProcess};
+#[cfg(feature = "http-client")]
+pub use crate::http_client::{ConnectorBuilder, TokioExchanger};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use crate::network::Listener;
-pub use crate::timer::TokioAlarm;
+pub use crate::standard_streams::StandardStreams;
+pub use crate::timer::{TokioAlarm, TokioTimer};
 
 /// A tokio runtime, with I/O and time enabled.
 #[derive(Clone, Debug)]

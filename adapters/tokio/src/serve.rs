@@ -3,7 +3,8 @@ use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::runtime::TokioRuntime;
-use crate::{Error, StandardStreams, TokioStream, TokioTimer, seed};
+use crate::runtime::{StandardStreams, TokioTimer};
+use crate::{Error, TokioStream, seed};
 
 /// Creates a driver of `endpoint` over `stream`, to await or to spawn.
 ///

@@ -3,9 +3,10 @@
 use std::hint::black_box;
 
 use mcp_sansio::http::{
-    Client, ClientTransmit as Sent, HttpClientOptions, IncomingResponse, Location, Status,
+    Client, ClientTransmit as Sent, HttpClientOptions, IncomingResponse, Location,
 };
 use mcp_sansio::peer;
+use mcp_sansio::peer::Status;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio::{Instant, Revision, Revisions};
 

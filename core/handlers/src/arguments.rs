@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mcp_sansio::catalog::{CatalogError, ItemKind, has_variable};
+use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::{
     CompleteParams, CompleteResult, Completion, Method, Prompt, ResourceTemplate,
     ServerCapabilities,
@@ -14,31 +15,25 @@ use mcp_sansio::protocol::{
 
 use super::context::{Call, FromRequest, RequestParts};
 use super::function::Handler;
-use super::reply::{
-    ForRequest, HandlerError, IntoOutcome, Outcome, ResultBody, fallible, outcomes,
-};
+use super::reply::{HandlerError, IntoOutcome, Outcome, ResultBody, fallible, outcomes};
 use super::server::{MethodHandler, Server};
 use super::server_item::{ServerItem, StateCheck};
 use super::state::{StateTypes, take_state};
 use super::threading::{ThreadSafe, Threading};
 
-/// Marks handlers of completions.
-#[derive(Clone, Copy, Debug)]
-pub enum ForCompletion {}
-
-impl FromRequest<ForCompletion> for Call<CompleteParams> {
+impl FromRequest<CompleteResult> for Call<CompleteParams> {
     // Inline, so that the decoder is compiled only for programs with completion.
     #[inline]
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        <Self as FromRequest<ForRequest>>::from_request(received)
+        <Self as FromRequest<Json>>::from_request(received)
     }
 }
 
-fallible!(ForCompletion);
-take_state!(ForCompletion);
+fallible!(CompleteResult);
+take_state!(CompleteResult);
 outcomes! {
-    ForCompletion, CompleteResult, |result| ResultBody::boxed(result);
-    ForCompletion, Vec<String>, |values| {
+    CompleteResult, CompleteResult, |result| ResultBody::boxed(result);
+    CompleteResult, Vec<String>, |values| {
         ResultBody::boxed(CompleteResult::new(Completion::new(values)))
     };
 }
@@ -47,7 +42,7 @@ impl<K: Threading> Server<K> {
     /// Sets the handler that completes the arguments of prompts and templates that have no
     /// [handler of their own](ServerItem::complete). It takes `Call<CompleteParams>`.
     #[must_use]
-    pub fn completion<M>(mut self, handler: impl Handler<K, ForCompletion, M>) -> Self {
+    pub fn completion<M>(mut self, handler: impl Handler<K, CompleteResult, M>) -> Self {
         self.require(handler.states());
         self.functions().set_method(method_handler(handler.into_function()));
         self
@@ -97,7 +92,7 @@ impl<K: Threading> ServerItem<Prompt, K> {
     pub fn complete<M>(
         self,
         argument: impl Into<String>,
-        handler: impl Handler<K, ForCompletion, M>,
+        handler: impl Handler<K, CompleteResult, M>,
     ) -> Self {
         let (argument, name) = (argument.into(), self.definition.name.clone());
         let exists = self.definition.arguments.iter().flatten().any(|it| it.name == argument);
@@ -113,7 +108,7 @@ impl<K: Threading> ServerItem<ResourceTemplate, K> {
     pub fn complete<M>(
         self,
         variable: impl Into<String>,
-        handler: impl Handler<K, ForCompletion, M>,
+        handler: impl Handler<K, CompleteResult, M>,
     ) -> Self {
         let (variable, template) = (variable.into(), self.definition.uri_template.clone());
         let exists = has_variable(&template, &variable);
@@ -126,7 +121,7 @@ impl<D, K: Threading> ServerItem<D, K> {
     fn completed<M>(
         mut self,
         argument: String,
-        handler: impl Handler<K, ForCompletion, M>,
+        handler: impl Handler<K, CompleteResult, M>,
     ) -> Self {
         let states = handler.states();
         let added = ArgumentHandler { argument, function: handler.into_function(), states };
@@ -161,7 +156,7 @@ impl<K: Threading> ArgumentHandlers<K> {
     pub(super) fn declare(&self, server: &mut Server<K>) {
         if server.handlers.method(Method::CompletionComplete.as_str()).is_none() {
             let nothing = |_: Call<CompleteParams>| Vec::<String>::new();
-            let nothing = Handler::<ThreadSafe, ForCompletion, _>::into_function(nothing);
+            let nothing = Handler::<ThreadSafe, CompleteResult, _>::into_function(nothing);
             server.functions().set_method(method_handler(K::from_thread_safe(nothing)));
         }
         for known in &*self.0 {

@@ -9,6 +9,8 @@ use core::time::Duration;
 use mcp_sansio::catalog::{Lists, Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, JsonError, RawJson, RequestId};
 use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHandle};
+use mcp_sansio::protocol::GetPromptResult;
+use mcp_sansio::protocol::ReadResourceResult;
 use mcp_sansio::protocol::{CallToolResult, Capabilities, Capability, LoggingLevel, Method};
 use mcp_sansio::{Caller, Job, Principal, Revision, SessionKey};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +19,7 @@ use serde::de::DeserializeOwned;
 
 use super::function::Spawner;
 use super::mailbox::{Command, Mailbox, SendError};
-use super::reply::{ForPrompt, ForRequest, ForResource, ForTool, HandlerError};
+use super::reply::HandlerError;
 use super::server_item::CatalogEdit;
 use super::state::StateMap;
 
@@ -404,7 +406,7 @@ pub trait FromRequest<Of>: Sized {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError>;
 }
 
-impl<A: DeserializeOwned> FromRequest<ForTool> for Call<A> {
+impl<A: DeserializeOwned> FromRequest<CallToolResult> for Call<A> {
     // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are a
     // protocol error.
     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are a tool error.
@@ -432,7 +434,7 @@ fn invalid_arguments(error: &JsonError, revision: Revision) -> HandlerError {
     }
 }
 
-impl<A: DeserializeOwned> FromRequest<ForPrompt> for Call<A> {
+impl<A: DeserializeOwned> FromRequest<GetPromptResult> for Call<A> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let arguments = call.request.arguments();
@@ -443,7 +445,7 @@ impl<A: DeserializeOwned> FromRequest<ForPrompt> for Call<A> {
     }
 }
 
-impl FromRequest<ForResource> for Call<ReadResource> {
+impl FromRequest<ReadResourceResult> for Call<ReadResource> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let uri = call.request.subject();
@@ -459,7 +461,7 @@ impl FromRequest<ForResource> for Call<ReadResource> {
     }
 }
 
-impl<A: DeserializeOwned> FromRequest<ForRequest> for Call<A> {
+impl<A: DeserializeOwned> FromRequest<Json> for Call<A> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;

@@ -26,8 +26,11 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
 /// [`Call`](super::Call), then up to three [`State`](super::State)s, or a
 /// [`HostRequest`](super::HostRequest), and returns a suitable result.
 ///
-/// `Of` is the kind of request ([`ForTool`](super::handler::ForTool) and the like), `M` tells a
-/// plain function from an `async` one; the compiler infers both.
+/// `Of` is the kind of request, named by its result: [`CallToolResult`](mcp_sansio::protocol::CallToolResult),
+/// `GetPromptResult`, `ReadResourceResult`, `CompleteResult`; `ElicitResult`, `CreateMessageResult`
+/// and `ListRootsResult` at a host; [`Json`](mcp_sansio::jsonrpc::Json) for other methods, and
+/// `ExtensionMethod<P, R>` for those of an extension. `M` tells a plain function from an `async`
+/// one. The compiler infers both.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be registered as a handler here",
     label = "not a handler: wrong parameter or wrong result",
@@ -46,9 +49,8 @@ pub trait Handler<K: Threading, Of, M> {
     }
 }
 
-/// Marks a plain function from `In` to `Out`.
-#[derive(Debug)]
-pub struct Plain<In, Out = ()>(PhantomData<fn(In) -> Out>);
+/// The mark of a plain function from `In` to `Out`: its own type.
+pub(super) type Plain<In, Out = ()> = fn(In) -> Out;
 
 /// Marks an `async` function from `In` to `Out`.
 #[derive(Debug)]
@@ -62,7 +64,7 @@ pub trait HandlerInput {
     type Out;
 }
 
-impl<In, Out> HandlerInput for Plain<In, Out> {
+impl<In, Out> HandlerInput for fn(In) -> Out {
     type In = In;
     type Out = Out;
 }
@@ -80,7 +82,7 @@ pub(super) fn decode<Of, In: FromRequest<Of>>(
     In::from_request(received).map_err(|error| Box::new(error.into_outcome()))
 }
 
-impl<F, In, R, Of> Handler<ThreadSafe, Of, Plain<In, R>> for F
+impl<F, In, R, Of> Handler<ThreadSafe, Of, fn(In) -> R> for F
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: FromRequest<Of>,
@@ -117,7 +119,7 @@ where
     }
 }
 
-impl<F, In, R, Of> Handler<Local, Of, Plain<In, R>> for F
+impl<F, In, R, Of> Handler<Local, Of, fn(In) -> R> for F
 where
     F: Fn(In) -> R + 'static,
     In: FromRequest<Of>,
@@ -172,17 +174,13 @@ pub const fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(function)
 }
 
-/// Marks a blocking function from `In` to `Out`.
-#[derive(Debug)]
-pub struct BlockingMarker<In, Out>(PhantomData<fn(In) -> Out>);
-
-impl<In, Out> HandlerInput for BlockingMarker<In, Out> {
-    type In = In;
-    type Out = Out;
+impl<M: HandlerInput> HandlerInput for Blocking<M> {
+    type In = M::In;
+    type Out = M::Out;
 }
 
 #[diagnostic::do_not_recommend]
-impl<F, In, R, Of> Handler<ThreadSafe, Of, BlockingMarker<In, R>> for Blocking<F>
+impl<F, In, R, Of> Handler<ThreadSafe, Of, Blocking<fn(In) -> R>> for Blocking<F>
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: FromRequest<Of> + Send + 'static,
@@ -229,16 +227,16 @@ where
 // `blocking(fallible(function))` is `fallible(blocking(function))`. The bounds are those of the
 // inner `blocking`: to name it would make the search for an implementation endless.
 #[diagnostic::do_not_recommend]
-impl<F, In, R, Of> Handler<ThreadSafe, Of, FallibleMarker<BlockingMarker<In, R>>>
+impl<F, In, R, Of> Handler<ThreadSafe, Of, Fallible<Blocking<fn(In) -> R>>>
     for Blocking<Fallible<F>>
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: FromRequest<Of> + Send + 'static,
-    R: IntoOutcome<WithError<Of>>,
+    R: IntoOutcome<Fallible<Of>>,
 {
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
         let function = Blocking(self.0.0);
-        Handler::<ThreadSafe, WithError<Of>, BlockingMarker<In, R>>::into_function(function)
+        Handler::<ThreadSafe, Fallible<Of>, Blocking<fn(In) -> R>>::into_function(function)
     }
 }
 
@@ -464,24 +462,16 @@ pub const fn fallible<F>(function: F) -> Fallible<F> {
     Fallible(function)
 }
 
-/// Marks handlers of the kind `Of` whose errors are those of the application.
-#[derive(Debug)]
-pub struct WithError<Of>(PhantomData<Of>);
-
-/// Marks a function that `M` marks and that returns an error of the application.
-#[derive(Debug)]
-pub struct FallibleMarker<M>(PhantomData<M>);
-
-impl<M: HandlerInput> HandlerInput for FallibleMarker<M> {
+impl<M: HandlerInput> HandlerInput for Fallible<M> {
     type In = M::In;
     type Out = M::Out;
 }
 
 #[diagnostic::do_not_recommend]
-impl<K, Of, M, F> Handler<K, Of, FallibleMarker<M>> for Fallible<F>
+impl<K, Of, M, F> Handler<K, Of, Fallible<M>> for Fallible<F>
 where
     K: Threading,
-    F: Handler<K, WithError<Of>, M>,
+    F: Handler<K, Fallible<Of>, M>,
 {
     fn into_function(self) -> K::Function {
         self.0.into_function()
@@ -492,13 +482,13 @@ where
     }
 }
 
-impl<Of, In: FromRequest<Of>> FromRequest<WithError<Of>> for In {
+impl<Of, In: FromRequest<Of>> FromRequest<Fallible<Of>> for In {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         <Self as FromRequest<Of>>::from_request(received)
     }
 }
 
-impl<Of, T, E> IntoOutcome<WithError<Of>> for Result<T, E>
+impl<Of, T, E> IntoOutcome<Fallible<Of>> for Result<T, E>
 where
     E: IntoHandlerError,
     Result<T, HandlerError>: IntoOutcome<Of>,

@@ -6,11 +6,12 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, CatalogError, Lists};
 use mcp_sansio::http::{
-    ActionId, Admission, EventPosition, ExchangeId, HttpRejection, NotStored, ReadId, ReadRequest,
-    RequestHead, RequestReader, Response, ServerTransmit, StoreAction, StoreError, StoreReply,
-    StoredEvent, UnservableTool,
+    ActionId, Admission, EventPosition, ExchangeId, NotStored, ReadId, ReadRequest, RequestHead,
+    RequestReader, Response, ServerTransmit, StoreAction, StoreError, StoreReply, StoredEvent,
+    UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::HttpRejection;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerMachine, ServerSession};
 use mcp_sansio::{Caller, Era, Instant, Job, Recorded, http};
 

@@ -153,7 +153,7 @@
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
 
 extern crate alloc;
-#[cfg(any(test, feature = "std"))]
+#[cfg(test)]
 extern crate std;
 
 mod arguments;
@@ -204,9 +204,9 @@ pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
 pub use authorization::{Authorization, CredentialLock, CredentialStore, MemoryStore};
 #[cfg(feature = "client")]
 pub use client::{
-    CallFuture, Client, ClientCall, ClientError, ClientTask, ClosedFuture, ConnectionError, Host,
-    HostRequest, MergedItem, MergedList, OpenedFuture, ServerConnection, ServerState, Servers,
-    ServersError, Session, Subscription, TaskCall, TaskFuture,
+    CallFuture, Client, ClientCall, ClientError, ClientTask, ConnectionError, Host, HostRequest,
+    MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError, Session,
+    Subscription, TaskCall, TaskFuture,
 };
 pub use connections::Connections;
 pub use connections::ServerHandle;

@@ -122,7 +122,8 @@ impl<K: Threading> Server<K> {
     /// use mcp_sansio::Principal;
     /// use mcp_sansio_oauth::protected_resource::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
     /// use mcp_sansio_handlers::{Server, TokenRequirement};
-    /// use mcp_sansio::http::{RequestHead, HttpServerOptions, Status};
+    /// use mcp_sansio::http::{RequestHead, HttpServerOptions};
+    /// use mcp_sansio::peer::Status;
     /// # struct Claims { sub: &'static str, aud: String, scope: &'static str, exp: u64 }
     /// # async fn verify(check: &TokenCheck) -> Option<Claims> {
     /// #     let aud = check.resource().to_owned();

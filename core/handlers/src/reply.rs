@@ -19,28 +19,6 @@ use serde::ser::Error as _;
 
 use super::ask::InputRequired;
 
-/// Marks handlers of tool calls.
-#[derive(Clone, Copy, Debug)]
-pub enum ForTool {}
-/// Marks handlers of prompts.
-#[derive(Clone, Copy, Debug)]
-pub enum ForPrompt {}
-/// Marks handlers of resource reads.
-#[derive(Clone, Copy, Debug)]
-pub enum ForResource {}
-/// Marks handlers of other methods.
-#[derive(Clone, Copy, Debug)]
-pub enum ForRequest {}
-/// Marks handlers of elicitations.
-#[derive(Clone, Copy, Debug)]
-pub enum ForElicitation {}
-/// Marks handlers of sampling requests.
-#[derive(Clone, Copy, Debug)]
-pub enum ForSampling {}
-/// Marks handlers that list roots.
-#[derive(Clone, Copy, Debug)]
-pub enum ForRoots {}
-
 /// The outcome of a handler.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -323,7 +301,7 @@ pub trait IntoOutcome<Of> {
     fn into_outcome(self) -> Outcome;
 }
 
-impl<T: IntoOutcome<ForTool>> IntoOutcome<ForTool> for Result<T, HandlerError> {
+impl<T: IntoOutcome<CallToolResult>> IntoOutcome<CallToolResult> for Result<T, HandlerError> {
     fn into_outcome(self) -> Outcome {
         match self {
             Ok(reply) => reply.into_outcome(),
@@ -347,7 +325,14 @@ macro_rules! fallible {
 }
 pub(super) use fallible;
 
-fallible!(ForPrompt, ForResource, ForRequest, ForElicitation, ForSampling, ForRoots);
+fallible!(
+    GetPromptResult,
+    ReadResourceResult,
+    Json,
+    ElicitResult,
+    CreateMessageResult,
+    ListRootsResult
+);
 
 /// Lets handlers of a kind return values of a type.
 macro_rules! outcomes {
@@ -363,27 +348,27 @@ macro_rules! outcomes {
 pub(super) use outcomes;
 
 outcomes! {
-    ForTool, CallToolResult, |result| ResultBody::Tool(result);
-    ForTool, String, |text| ResultBody::Text(text);
-    ForTool, &'static str, |text| ResultBody::Text(text.into());
-    ForTool, ContentBlock, |block| ResultBody::Tool(CallToolResult::new([block]));
-    ForTool, Vec<ContentBlock>, |blocks| ResultBody::Tool(CallToolResult::new(blocks));
-    ForTool, (), |_nothing| ResultBody::Tool(CallToolResult::new([]));
-    ForPrompt, GetPromptResult, |result| ResultBody::boxed(result);
-    ForPrompt, Vec<PromptMessage>, |messages| ResultBody::boxed(GetPromptResult::new(messages));
-    ForPrompt, PromptMessage, |message| ResultBody::boxed(GetPromptResult::new([message]));
-    ForPrompt, String, |text| ResultBody::boxed(GetPromptResult::new([PromptMessage::user(text)]));
-    ForResource, ReadResourceResult, |result| ResultBody::Resource(result);
-    ForResource, ResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one]));
-    ForResource, TextResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one.into()]));
-    ForResource, BlobResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one.into()]));
-    ForResource, Vec<ResourceContents>, |all| ResultBody::Resource(ReadResourceResult::new(all));
-    ForRequest, Json, |result| ResultBody::Other(result);
-    ForElicitation, ElicitResult, |result| ResultBody::boxed(result);
-    ForSampling, CreateMessageResult, |result| ResultBody::boxed(result);
+    CallToolResult, CallToolResult, |result| ResultBody::Tool(result);
+    CallToolResult, String, |text| ResultBody::Text(text);
+    CallToolResult, &'static str, |text| ResultBody::Text(text.into());
+    CallToolResult, ContentBlock, |block| ResultBody::Tool(CallToolResult::new([block]));
+    CallToolResult, Vec<ContentBlock>, |blocks| ResultBody::Tool(CallToolResult::new(blocks));
+    CallToolResult, (), |_nothing| ResultBody::Tool(CallToolResult::new([]));
+    GetPromptResult, GetPromptResult, |result| ResultBody::boxed(result);
+    GetPromptResult, Vec<PromptMessage>, |messages| ResultBody::boxed(GetPromptResult::new(messages));
+    GetPromptResult, PromptMessage, |message| ResultBody::boxed(GetPromptResult::new([message]));
+    GetPromptResult, String, |text| ResultBody::boxed(GetPromptResult::new([PromptMessage::user(text)]));
+    ReadResourceResult, ReadResourceResult, |result| ResultBody::Resource(result);
+    ReadResourceResult, ResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one]));
+    ReadResourceResult, TextResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one.into()]));
+    ReadResourceResult, BlobResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one.into()]));
+    ReadResourceResult, Vec<ResourceContents>, |all| ResultBody::Resource(ReadResourceResult::new(all));
+    Json, Json, |result| ResultBody::Other(result);
+    ElicitResult, ElicitResult, |result| ResultBody::boxed(result);
+    CreateMessageResult, CreateMessageResult, |result| ResultBody::boxed(result);
 }
 
-impl IntoOutcome<ForRoots> for ListRootsResult {
+impl IntoOutcome<Self> for ListRootsResult {
     // MCP 2025-11-25 client/roots#root [ROOT-002]
     fn into_outcome(self) -> Outcome {
         match self.roots.iter().find(|root| !root.is_file()) {
@@ -396,7 +381,7 @@ impl IntoOutcome<ForRoots> for ListRootsResult {
     }
 }
 
-impl IntoOutcome<ForRoots> for Vec<Root> {
+impl IntoOutcome<ListRootsResult> for Vec<Root> {
     fn into_outcome(self) -> Outcome {
         ListRootsResult::new(self).into_outcome()
     }
@@ -426,7 +411,7 @@ impl IntoOutcome<ForRoots> for Vec<Root> {
 #[derive(Clone, Copy, Debug)]
 pub struct Structured<T>(pub T);
 
-impl<T: Serialize> IntoOutcome<ForTool> for Structured<T> {
+impl<T: Serialize> IntoOutcome<CallToolResult> for Structured<T> {
     fn into_outcome(self) -> Outcome {
         match Json::from_serialize(&self.0) {
             Ok(value) => {

@@ -3,6 +3,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use mcp_sansio::jsonrpc::Json;
+use mcp_sansio::protocol::CallToolResult;
+use mcp_sansio::protocol::GetPromptResult;
 use mcp_sansio::protocol::{
     ElicitSchema, InputRequest, PrimitiveSchema, Prompt, PromptArgument, Tool,
 };
@@ -14,7 +16,7 @@ use serde_json::Value;
 use super::ask::Elicit;
 use super::context::{Call, NoArguments};
 use super::function::{Blocking, Handler, HandlerInput, blocking};
-use super::reply::{ForPrompt, ForTool, Structured};
+use super::reply::Structured;
 use super::server::Server;
 use super::server_item::ServerItem;
 use super::threading::{ThreadSafe, Threading};
@@ -85,7 +87,7 @@ impl<K: Threading> Server<K> {
     pub fn tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
     where
         M: HandlerInput<In: Described>,
-        H: Handler<K, ForTool, M>,
+        H: Handler<K, CallToolResult, M>,
     {
         self.add_item(ServerItem::tool(name, description, handler))
     }
@@ -97,7 +99,7 @@ impl<K: Threading> Server<K> {
     pub fn structured_tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
     where
         M: HandlerInput<In: Described, Out: DescribedOutput>,
-        H: Handler<K, ForTool, M>,
+        H: Handler<K, CallToolResult, M>,
     {
         self.add_item(ServerItem::structured_tool(name, description, handler))
     }
@@ -108,7 +110,7 @@ impl<K: Threading> Server<K> {
     pub fn prompt<M, H>(self, name: &str, description: &str, handler: H) -> Self
     where
         M: HandlerInput<In: Described>,
-        H: Handler<K, ForPrompt, M>,
+        H: Handler<K, GetPromptResult, M>,
     {
         self.add_item(ServerItem::prompt(name, description, handler))
     }
@@ -121,7 +123,7 @@ impl Server<ThreadSafe> {
     pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
     where
         M: HandlerInput<In: Described>,
-        Blocking<F>: Handler<ThreadSafe, ForTool, M>,
+        Blocking<F>: Handler<ThreadSafe, CallToolResult, M>,
     {
         self.tool(name, description, blocking(function))
     }
@@ -132,7 +134,7 @@ impl<K: Threading> ServerItem<Tool, K> {
     pub fn tool<M, H>(name: &str, description: &str, handler: H) -> Self
     where
         M: HandlerInput<In: Described>,
-        H: Handler<K, ForTool, M>,
+        H: Handler<K, CallToolResult, M>,
     {
         let definition = Tool::new(name, <M::In as Described>::schema()).description(description);
         Self::new(definition, handler)
@@ -144,7 +146,7 @@ impl<K: Threading> ServerItem<Tool, K> {
     pub fn structured_tool<M, H>(name: &str, description: &str, handler: H) -> Self
     where
         M: HandlerInput<In: Described, Out: DescribedOutput>,
-        H: Handler<K, ForTool, M>,
+        H: Handler<K, CallToolResult, M>,
     {
         let schema = <M::Out as DescribedOutput>::schema();
         Self::tool(name, description, handler).define(|tool| tool.output_schema(schema))
@@ -158,7 +160,7 @@ impl<K: Threading> ServerItem<Prompt, K> {
     pub fn prompt<M, H>(name: &str, description: &str, handler: H) -> Self
     where
         M: HandlerInput<In: Described>,
-        H: Handler<K, ForPrompt, M>,
+        H: Handler<K, GetPromptResult, M>,
     {
         let mut definition = Prompt::new(name).description(description);
         let arguments = prompt_arguments(&<M::In as Described>::schema());

@@ -7,7 +7,11 @@ use core::fmt;
 use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
 #[cfg(feature = "http")]
 use mcp_sansio::http;
+use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::peer::{Event, ServerOptions, UnknownMethods};
+use mcp_sansio::protocol::CallToolResult;
+use mcp_sansio::protocol::GetPromptResult;
+use mcp_sansio::protocol::ReadResourceResult;
 use mcp_sansio::protocol::{
     CacheHints, CapabilitySettings, Implementation, Method, Prompt, Resource, ResourceTemplate,
     ServerCapabilities, Tool,
@@ -24,7 +28,6 @@ use super::function::{Handler, Spawner};
 use super::http_server::HttpServerMachine;
 use super::mailbox::MailboxLimits;
 use super::recorder::Recorder;
-use super::reply::{ForPrompt, ForRequest, ForResource, ForTool};
 use super::server_binding::remove_sessions;
 use super::server_endpoint::IntoEndpoint;
 use super::server_endpoint::ServerEndpoint;
@@ -252,20 +255,28 @@ impl<K: Threading> Server<K> {
     /// neither, or a result that the validator of the catalog refuses, the client gets an internal
     /// error.
     #[must_use]
-    pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, ForTool, M>) -> Self {
+    pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, CallToolResult, M>) -> Self {
         self.add_item(ServerItem::new(tool, handler))
     }
 
     /// Registers a prompt from a complete [`Prompt`] definition. Its handler takes `Call<T>`, where
     /// the arguments, a map of strings, deserialize to `T`.
     #[must_use]
-    pub fn prompt_with<M>(self, prompt: Prompt, handler: impl Handler<K, ForPrompt, M>) -> Self {
+    pub fn prompt_with<M>(
+        self,
+        prompt: Prompt,
+        handler: impl Handler<K, GetPromptResult, M>,
+    ) -> Self {
         self.add_item(ServerItem::new(prompt, handler))
     }
 
     /// Registers a resource. Its handler takes `Call<ReadResource>`.
     #[must_use]
-    pub fn resource<M>(self, resource: Resource, handler: impl Handler<K, ForResource, M>) -> Self {
+    pub fn resource<M>(
+        self,
+        resource: Resource,
+        handler: impl Handler<K, ReadResourceResult, M>,
+    ) -> Self {
         self.add_item(ServerItem::new(resource, handler))
     }
 
@@ -275,7 +286,7 @@ impl<K: Threading> Server<K> {
     pub fn resource_template<M>(
         self,
         template: ResourceTemplate,
-        handler: impl Handler<K, ForResource, M>,
+        handler: impl Handler<K, ReadResourceResult, M>,
     ) -> Self {
         self.add_item(ServerItem::new(template, handler))
     }
@@ -322,7 +333,7 @@ impl<K: Threading> Server<K> {
     pub fn request<M>(
         mut self,
         method: impl Into<String>,
-        handler: impl Handler<K, ForRequest, M>,
+        handler: impl Handler<K, Json, M>,
     ) -> Self {
         self.require(handler.states());
         let (method, function) = (method.into(), handler.into_function());

@@ -4,9 +4,8 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use mcp_sansio::http::{
-    Content, InvalidUrl, Location, RequestHead, Response, ResponseHead, Status,
-};
+use mcp_sansio::http::{Content, InvalidUrl, Location, RequestHead, Response, ResponseHead};
+use mcp_sansio::peer::Status;
 use mcp_sansio::{Revision, Revisions};
 use serde::{Deserialize, Serialize};
 

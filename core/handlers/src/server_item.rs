@@ -12,6 +12,9 @@ use mcp_sansio::catalog::{
     Attachments, Audience, Catalog, CatalogError, ItemId, ItemKind, Validator,
 };
 use mcp_sansio::jsonrpc::Json;
+use mcp_sansio::protocol::CallToolResult;
+use mcp_sansio::protocol::GetPromptResult;
+use mcp_sansio::protocol::ReadResourceResult;
 use mcp_sansio::protocol::{Icon, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
 use mcp_sansio::{Caller, SessionKey};
 use serde_json::Value;
@@ -19,7 +22,6 @@ use serde_json::Value;
 use super::arguments::ArgumentHandlers;
 use super::executor::PanicGuard;
 use super::function::Handler;
-use super::reply::{ForPrompt, ForResource, ForTool};
 use super::server::Server;
 use super::state::{StateMap, StateTypes};
 use super::threading::{ThreadSafe, Threading};
@@ -356,10 +358,10 @@ macro_rules! definitions {
 }
 
 definitions! {
-    Tool for ForTool by add_tool;
-    Prompt for ForPrompt by add_prompt;
-    Resource for ForResource by add_resource;
-    ResourceTemplate for ForResource by add_resource_template;
+    Tool for CallToolResult by add_tool;
+    Prompt for GetPromptResult by add_prompt;
+    Resource for ReadResourceResult by add_resource;
+    ResourceTemplate for ReadResourceResult by add_resource_template;
 }
 
 // ------------------------------------------------------------------ changes of a catalog
@@ -475,7 +477,7 @@ macro_rules! items {
     };
 }
 items! {
-    Tool by name for ForTool:
+    Tool by name for CallToolResult:
     /// Adds a tool with its handler.
     add_tool;
     /// Changes the definition of the tool with this name; its handler stays.
@@ -483,7 +485,7 @@ items! {
     /// Removes a tool and its handler. Pending calls still get their answer.
     remove_tool of tool;
 
-    Prompt by name for ForPrompt:
+    Prompt by name for GetPromptResult:
     /// Adds a prompt with its handler.
     add_prompt;
     /// Changes the definition of the prompt with this name; its handler stays.
@@ -491,7 +493,7 @@ items! {
     /// Removes a prompt and its handler. Pending requests still get their answer.
     remove_prompt of prompt;
 
-    Resource by uri for ForResource:
+    Resource by uri for ReadResourceResult:
     /// Adds a resource with its handler.
     add_resource;
     /// Changes the definition of the resource with this URI; its handler stays.
@@ -499,7 +501,7 @@ items! {
     /// Removes a resource and its handler. Pending reads still get their answer.
     remove_resource of resource;
 
-    ResourceTemplate by uri_template for ForResource:
+    ResourceTemplate by uri_template for ReadResourceResult:
     /// Adds a resource template with its handler.
     add_resource_template;
     /// Changes the definition of the resource template with this URI template; its handler stays.

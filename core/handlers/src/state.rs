@@ -5,17 +5,17 @@ use alloc::sync::Arc;
 use core::any::{Any, TypeId, type_name};
 use core::fmt;
 use core::future::Future;
-use core::marker::PhantomData;
 use core::ops::Deref;
 
 use mcp_sansio::catalog::CatalogError;
+use mcp_sansio::jsonrpc::Json;
+use mcp_sansio::protocol::CallToolResult;
+use mcp_sansio::protocol::GetPromptResult;
+use mcp_sansio::protocol::ReadResourceResult;
 
 use super::context::{FromRequest, RequestParts};
-use super::function::{
-    Async, Blocking, BlockingMarker, Fallible, FallibleMarker, Handler, HandlerInput, Plain,
-    WithError,
-};
-use super::reply::{ForPrompt, ForRequest, ForResource, ForTool, HandlerError, IntoOutcome};
+use super::function::{Async, Blocking, Fallible, Handler, HandlerInput, Plain};
+use super::reply::{HandlerError, IntoOutcome};
 use super::server::Server;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -138,11 +138,8 @@ impl<Of: TakesState, C: FromRequest<Of>, S: States> FromRequest<Of> for (C, S) {
     }
 }
 
-/// Marks a function that `M` marks and that takes the states `S` too.
-#[derive(Debug)]
-pub struct WithState<M, S>(PhantomData<fn(S) -> M>);
-
-impl<M: HandlerInput, S> HandlerInput for WithState<M, S> {
+// A function that `M` marks and that takes the states `S` too.
+impl<M: HandlerInput, S> HandlerInput for (M, S) {
     type In = M::In;
     type Out = M::Out;
 }
@@ -167,7 +164,7 @@ macro_rules! take_state {
 }
 pub(super) use take_state;
 
-take_state!(ForTool ForPrompt ForResource ForRequest);
+take_state!(CallToolResult GetPromptResult ReadResourceResult Json);
 
 /// Implements handlers of this kind that also take states, as functions of one pair.
 macro_rules! handler_with_states {
@@ -177,7 +174,7 @@ macro_rules! handler_with_states {
     ) => {
         #[diagnostic::do_not_recommend]
         impl<F, In, R, Of, $($state),+>
-            Handler<$kind, Of, WithState<$marker<In, $out>, ($(State<$state>,)+)>> for F
+            Handler<$kind, Of, ($marker<In, $out>, ($(State<$state>,)+))> for F
         where
             $($bounds)+,
             In: FromRequest<Of>,
@@ -250,7 +247,7 @@ macro_rules! with_states {
 
         #[diagnostic::do_not_recommend]
         impl<F, In, R, Of, $($state),+>
-            Handler<ThreadSafe, Of, WithState<BlockingMarker<In, R>, ($(State<$state>,)+)>>
+            Handler<ThreadSafe, Of, (Blocking<fn(In) -> R>, ($(State<$state>,)+))>
             for Blocking<F>
         where
             F: Fn(In, $(State<$state>),+) -> R + Send + Sync + 'static,
@@ -264,7 +261,7 @@ macro_rules! with_states {
                 let paired = move |(input, ($($name,)+)): (In, ($(State<$state>,)+))| {
                     function(input, $($name),+)
                 };
-                Handler::<ThreadSafe, Of, BlockingMarker<_, R>>::into_function(Blocking(paired))
+                Handler::<ThreadSafe, Of, Blocking<fn(_) -> R>>::into_function(Blocking(paired))
             }
 
             fn states(&self) -> StateTypes {
@@ -277,13 +274,13 @@ macro_rules! with_states {
             Handler<
                 ThreadSafe,
                 Of,
-                FallibleMarker<WithState<BlockingMarker<In, R>, ($(State<$state>,)+)>>,
+                Fallible<(Blocking<fn(In) -> R>, ($(State<$state>,)+))>,
             > for Blocking<Fallible<F>>
         where
             F: Fn(In, $(State<$state>),+) -> R + Send + Sync + 'static,
             In: FromRequest<Of> + Send + 'static,
             (In, ($(State<$state>,)+)): FromRequest<Of>,
-            R: IntoOutcome<WithError<Of>>,
+            R: IntoOutcome<Fallible<Of>>,
             $($state: ?Sized + Send + Sync + 'static),+
         {
             fn into_function(self) -> <ThreadSafe as Threading>::Function {
@@ -291,7 +288,7 @@ macro_rules! with_states {
                 let paired = move |(input, ($($name,)+)): (In, ($(State<$state>,)+))| {
                     function(input, $($name),+)
                 };
-                Handler::<ThreadSafe, WithError<Of>, BlockingMarker<_, R>>::into_function(
+                Handler::<ThreadSafe, Fallible<Of>, Blocking<fn(_) -> R>>::into_function(
                     Blocking(paired),
                 )
             }

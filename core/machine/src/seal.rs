@@ -109,9 +109,9 @@ impl Seal {
         state: &str,
         binding: &Binding<'_>,
         expires: u64,
-    ) -> Result<String, StateTooLong> {
+    ) -> Result<String, Unsealable> {
         if state.len() > STATE_LENGTH_MAX {
-            return Err(StateTooLong { length: state.len() });
+            return Err(Unsealable::TooLong { length: state.len() });
         }
         let expiry = expires.to_be_bytes();
         let code = authenticated(self.mac.clone(), expiry, binding, state.as_bytes());
@@ -197,7 +197,7 @@ fn framed(mac: Hmac<Sha256>, part: &[u8]) -> Hmac<Sha256> {
     mac.chain_update((part.len() as u64).to_be_bytes()).chain_update(part)
 }
 
-/// The reason why a sealed state cannot be opened.
+/// The reason why a state cannot be sealed, or a sealed one not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Unsealable {
@@ -211,13 +211,12 @@ pub enum Unsealable {
     /// The state came back after its expiry.
     #[error("the request state has expired")]
     Expired,
-}
-
-/// A state is too long to be sealed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the request state has {length} bytes; at most {STATE_LENGTH_MAX} can be sealed")]
-pub struct StateTooLong {
-    length: usize,
+    /// The state is too long to be sealed.
+    #[error("the request state has {length} bytes; at most {STATE_LENGTH_MAX} can be sealed")]
+    TooLong {
+        /// Its length in bytes.
+        length: usize,
+    },
 }
 
 #[cfg(test)]

@@ -21,18 +21,6 @@ const OPENID: &str = "/.well-known/openid-configuration";
 #[derive(Clone, Debug)]
 pub struct MetadataUrls(vec::IntoIter<Location>);
 
-/// Why an issuer identifier is invalid. The error of the server that named it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidIssuer {
-    /// It is not a usable URL: see [`InvalidEndpoint`].
-    #[error("the issuer is not usable: {0}")]
-    Url(InvalidEndpoint),
-    /// It has a query, which issuers must not have (RFC 8414, section 2).
-    #[error("the issuer has a query")]
-    Query,
-}
-
 /// The endpoints of a 2025-03-26 authorization server without metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -82,12 +70,12 @@ impl MetadataUrls {
     ///
     /// # Errors
     ///
-    /// The error of the server that named the issuer: see [`InvalidIssuer`].
-    pub fn for_issuer(revision: Revision, issuer: &str) -> Result<Self, InvalidIssuer> {
-        let location = endpoint(issuer).map_err(InvalidIssuer::Url)?;
+    /// The error of the server that named the issuer.
+    pub fn for_issuer(revision: Revision, issuer: &str) -> Result<Self, InvalidEndpoint> {
+        let location = endpoint(issuer)?;
         let path = location.path_and_query();
         if path.contains('?') {
-            return Err(InvalidIssuer::Query);
+            return Err(InvalidEndpoint::Query);
         }
         // The trailing slash is omitted (RFC 8414, section 3.1, and OpenID Connect Discovery 1.0,
         // section 4.1).
@@ -176,6 +164,9 @@ pub enum InvalidEndpoint {
     /// It is neither `https` nor on this machine: data sent there can be read in transit.
     #[error("the URL is neither `https` nor on a loopback address")]
     Insecure,
+    /// It is that of an issuer and has a query (RFC 8414, section 2).
+    #[error("the URL has a query")]
+    Query,
 }
 
 /// Parses a URL that credentials or a user may be sent to. Linear in the length.
@@ -309,10 +300,10 @@ mod tests {
     #[test]
     fn an_invalid_issuer_is_not_fetched() {
         for (text, reason) in [
-            ("https://a.example/?b", InvalidIssuer::Query),
-            ("https://a.example/#b", InvalidIssuer::Url(InvalidEndpoint::Fragment)),
-            ("http://a.example", InvalidIssuer::Url(InvalidEndpoint::Insecure)),
-            ("a.example", InvalidIssuer::Url(InvalidEndpoint::Url(InvalidUrl::Scheme))),
+            ("https://a.example/?b", InvalidEndpoint::Query),
+            ("https://a.example/#b", InvalidEndpoint::Fragment),
+            ("http://a.example", InvalidEndpoint::Insecure),
+            ("a.example", InvalidEndpoint::Url(InvalidUrl::Scheme)),
         ] {
             let urls = MetadataUrls::for_issuer(Revision::LATEST, text);
             assert_eq!(urls.err(), Some(reason), "{text}");

@@ -48,20 +48,17 @@ pub use client::{
         BearerChallenge, CHALLENGES_LENGTH_MAX, CHALLENGES_MAX, Challenge, ChallengeScheme,
         PARAMETERS_MAX,
     },
-    form::DuplicateParameter,
     metadata::{
         AuthorizationServerMetadata, InvalidResponse, MetadataFault, ProtectedResourceMetadata,
     },
-    registration::{InvalidClientDocument, RegistrationError, RegistrationFault, client_document},
+    registration::{InvalidClientDocument, RegistrationFault, client_document},
     response::{
-        AuthorizationCode, AuthorizationError, AuthorizationResponse, CodeVerifier, ENTROPY_LENGTH,
-        ExpectedResponse, InvalidRedirectUri, REDIRECT_LENGTH_MAX, ResponseFault, State,
-        check_redirect_uri,
+        AuthorizationCode, AuthorizationResponse, CodeVerifier, ENTROPY_LENGTH, ExpectedResponse,
+        InvalidRedirectUri, REDIRECT_LENGTH_MAX, ResponseFault, State, check_redirect_uri,
     },
-    scopes::TooManyScopes,
-    token::{TokenError, TokenFault},
+    token::{ErrorResponse, TokenFault},
 };
-pub use discovery::{DefaultEndpoints, InvalidEndpoint, InvalidIssuer, MetadataUrls};
+pub use discovery::{DefaultEndpoints, InvalidEndpoint, MetadataUrls};
 #[cfg(any(feature = "client", feature = "server"))]
 pub use dpop::InvalidDpopKey;
 pub use resource::{ResourceMismatch, ResourceUri, is_same_resource};

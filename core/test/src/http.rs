@@ -146,7 +146,8 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
     /// ```
     /// use mcp_sansio::Instant;
     /// use mcp_sansio::http::{HttpClientOptions, HttpServerOptions, Location};
-    /// use mcp_sansio::http::{Response, ResponseHead, Status};
+    /// use mcp_sansio::http::{Response, ResponseHead};
+    /// use mcp_sansio::peer::Status;
     /// use mcp_sansio_handlers::{Host, Server};
     /// use mcp_sansio_test::{Http, Pair, URL};
     ///

@@ -1,7 +1,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use mcp_sansio::recording::{Replay, Tape};
+use mcp_sansio::Tape;
+use mcp_sansio::recording::Replay;
 use mcp_sansio_sync::Mutex;
 
 /// A recording of one machine, kept in memory.

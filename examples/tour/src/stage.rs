@@ -8,11 +8,12 @@ use mcp_sansio::Backoff;
 use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio_cli::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_cli::wire::{Viewer, Wire};
-use mcp_sansio_tokio::ByteStream;
-use mcp_sansio_tokio::{
-    ChildServer, Connector, GracePeriods, HttpDriver, Proxy, TokioExchanger, TokioStream,
-    TokioTimer, drive, now, seed, with_system_support,
-};
+use mcp_sansio_tokio::adapter::ByteStream;
+use mcp_sansio_tokio::adapter::child::GracePeriods;
+use mcp_sansio_tokio::adapter::http_client::HttpDriver;
+use mcp_sansio_tokio::auth::with_system_support;
+use mcp_sansio_tokio::runtime::{TokioExchanger, TokioTimer};
+use mcp_sansio_tokio::{ChildServer, Connector, Proxy, TokioStream, drive, now, seed};
 use mcp_sansio_tokio::{Client, Host, Server};
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::process::Command;

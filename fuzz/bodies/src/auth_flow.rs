@@ -1,8 +1,9 @@
 //! A client that authorizes itself against an authorization server with arbitrary responses.
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::{self, ClientTransmit, IncomingResponse, Location, OutgoingRequest, Status};
+use mcp_sansio::http::{self, ClientTransmit, IncomingResponse, Location, OutgoingRequest};
 use mcp_sansio::peer;
+use mcp_sansio::peer::Status;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio_oauth::client::{
     ActionFailure, ApplicationType, AuthorizationAction, AuthorizationClient, AuthorizationOptions,

@@ -6,8 +6,9 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::{FrameError, LineDecoder};
 use mcp_sansio::http::{
     Client as HttpClient, ClientTransmit, ExchangeId, HttpClientOptions as HttpOptions,
-    IncomingResponse, Location, Status,
+    IncomingResponse, Location,
 };
+use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{Client, ClientMachine, ConnectionClosed, Event, Server};
 use mcp_sansio::{
     peer::CallOptions,

@@ -8,6 +8,5 @@ pub mod canned;
 pub mod exchanges;
 pub mod recording;
 pub mod together;
-#[cfg(feature = "trace")]
 pub mod trace;
 pub mod wire;

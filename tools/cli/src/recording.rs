@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use mcp_sansio::recording::Tape;
+use mcp_sansio::Tape;
 
 /// Creates a file that only its owner can read, since recordings contain secrets. An existing one
 /// is emptied.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use adapter_tests::{Pinger, ping};
-use mcp_sansio_async_std::{ChildServer, Error, GracePeriods, Host, Stderr, drive, spawn};
+use mcp_sansio_async_std::adapter::child::GracePeriods;
+use mcp_sansio_async_std::{ChildServer, Error, Host, Stderr, drive, spawn};
 use smol::Timer;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_adapter-tests");

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::thread;
 
 use mcp_sansio_async_std::ClientError;
+use mcp_sansio_async_std::http::Location;
 use mcp_sansio_async_std::protocol::CallToolResult;
 use mcp_sansio_async_std::{
-    ConnectError, Connector, Error, Host, HttpClientOptions, Location, Revision, Revisions,
-    connect, connect_with,
+    ConnectError, Connector, Error, Host, HttpClientOptions, Revision, Revisions, connect,
+    connect_with,
 };
 use mcp_sansio_tokio::{Call, NoArguments, Server, serve_http};
 

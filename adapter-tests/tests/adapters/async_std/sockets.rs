@@ -3,7 +3,8 @@
 use std::os::unix::net::UnixStream;
 
 use adapter_tests::{Pinger, panicking_host, panicking_server, ping, quiet, survive};
-use mcp_sansio_async_std::{ByteStream, SocketStream, drive, now, seed, serve};
+use mcp_sansio_async_std::adapter::ByteStream;
+use mcp_sansio_async_std::{SocketStream, drive, now, seed, serve};
 use smol::future::zip;
 
 /// Returns a message of 1 MiB, including the line end.

@@ -4,12 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mcp_sansio_tokio::ClientError;
+use mcp_sansio_tokio::auth::client::{ActionFailure, AuthorizationRequest};
 use mcp_sansio_tokio::auth::client::{AuthorizationOptions, ClientSecret, RegisteredClient};
 use mcp_sansio_tokio::protocol::CallToolResult;
-use mcp_sansio_tokio::{
-    ActionFailure, Authorization, AuthorizationRequest, ConnectError, Error, HttpConnection,
-    connect,
-};
+use mcp_sansio_tokio::{Authorization, ConnectError, Error, HttpConnection, connect};
 use tokio::sync::Notify;
 
 use super::scripts::{host, modern, said};

@@ -3,11 +3,14 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use mcp_sansio_tokio::auth::client::SigningRequest;
 use mcp_sansio_tokio::auth::client::{AuthorizationOptions, ClientSecret, RegisteredClient};
+use mcp_sansio_tokio::auth::dpop_verifier;
+use mcp_sansio_tokio::auth::protected_resource::{DpopVerifier, StaticTokens};
+use mcp_sansio_tokio::http::Location;
 use mcp_sansio_tokio::{
-    Authorization, Call, ConnectError, DpopVerifier, Error, Host, HttpClientOptions, Location,
-    NoArguments, Principal, ProtectedResource, Signer, SigningRequest, StaticTokens, VerifiedToken,
-    connect, dpop_verifier, serve_http, unix_time,
+    Authorization, Call, ConnectError, Error, Host, HttpClientOptions, NoArguments, Principal,
+    ProtectedResource, Signer, VerifiedToken, connect, serve_http, unix_time,
 };
 use tokio::net::TcpListener;
 

@@ -1,8 +1,8 @@
 //! The card of a server, read over a socket.
 
-use mcp_sansio_tokio::{
-    Connector, Location, ProtectedResource, Server, ServerCard, StaticTokens, serve_http, unix_time,
-};
+use mcp_sansio_tokio::auth::protected_resource::StaticTokens;
+use mcp_sansio_tokio::http::Location;
+use mcp_sansio_tokio::{Connector, ProtectedResource, Server, ServerCard, serve_http, unix_time};
 use tokio::net::TcpListener;
 
 use super::within;

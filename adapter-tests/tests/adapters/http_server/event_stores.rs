@@ -7,7 +7,8 @@ use mcp_sansio::http::{
     EventPosition, HttpServerOptions, NotStored, ServerLimits, SessionId, StoredEvent,
 };
 
-use super::adapter::{ExternalEventStore, HttpService};
+use super::adapter::HttpService;
+use super::adapter::adapter::http_server::ExternalEventStore;
 use super::served::{HandlerGate, Served, gated, in_runtime};
 use super::wire::{Post, Wire, get, id_of, in_time, open_session, text_of};
 

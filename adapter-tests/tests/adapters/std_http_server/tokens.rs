@@ -7,7 +7,8 @@ use mcp_sansio_handlers::{Call, NoArguments, Server};
 use mcp_sansio_oauth::protected_resource::{
     ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
-use mcp_sansio_std::{Clock, Timer, now, unix_time};
+use mcp_sansio_std::adapter::Timer;
+use mcp_sansio_std::{Clock, now, unix_time};
 
 use super::served::Served;
 use super::wire::{Post, Wire, text};

@@ -11,7 +11,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Barrier;
 
 use mcp_sansio_handlers::NoArguments;
-use mcp_sansio_tokio::{HttpClientOptions, Location, UnixSocket, UnixSocketError};
+use mcp_sansio_tokio::HttpClientOptions;
+use mcp_sansio_tokio::adapter::network::{UnixSocket, UnixSocketError};
+use mcp_sansio_tokio::http::Location;
 
 use served::{Adapter, Folder, Served, host, server, text, tokio_runtime};
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use mcp_sansio_async::loopback::CONNECTIONS_MAX;
 use mcp_sansio_async_std::{Loopback, now};
-use mcp_sansio_auth::loopback::CONNECTIONS_MAX;
 
 const RIGHT: &str = "/callback?code=c&state=right";
 

@@ -169,7 +169,7 @@ fn advise(program: &OsStr, directory: Option<&Path>, source: &io::Error) -> Stri
 
 /// Progress of a connection to a child process.
 #[derive(Debug)]
-pub enum OpenOutcome {
+pub(crate) enum OpenOutcome {
     /// The connection is open. Keep polling the driver.
     Open,
     /// The child exited on the era probe, and the connection needs a new one: see
@@ -180,7 +180,7 @@ pub enum OpenOutcome {
 }
 
 /// Drives a connection until it is open, or can no longer be opened on this stream. Cancel-safe.
-pub async fn open<E, S, T>(client: &Client, driver: &mut Driver<E, S, T>) -> OpenOutcome
+pub(crate) async fn open<E, S, T>(client: &Client, driver: &mut Driver<E, S, T>) -> OpenOutcome
 where
     E: Endpoint,
     S: ByteStream,

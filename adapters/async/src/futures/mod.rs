@@ -1,7 +1,6 @@
 //! Streams over the traits of `futures`.
 
-#[cfg(feature = "futures")]
-mod message_stream;
+pub(crate) mod message_stream;
 
 use std::io;
 use std::pin::Pin;
@@ -10,9 +9,6 @@ use std::task::{Context, Poll};
 use futures_io::{AsyncRead, AsyncWrite};
 
 use crate::ByteStream;
-
-#[cfg(feature = "futures")]
-pub use message_stream::MessageStream;
 
 /// A [`ByteStream`] from a reader and a writer of `futures-io`.
 #[derive(Debug)]

@@ -339,7 +339,7 @@ impl<R> fmt::Debug for ConnectorBuilder<R> {
 
 /// The certificates of a client over HTTP: those that it trusts, and its own.
 #[derive(Clone)]
-pub struct Certificates {
+pub(crate) struct Certificates {
     system_roots: bool,
     roots: Vec<CertificateDer<'static>>,
     client: Option<Arc<CertifiedKey>>,
@@ -348,17 +348,17 @@ pub struct Certificates {
 impl Certificates {
     /// Trusts the system's root certificates, and has no certificate of its own.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { system_roots: true, roots: Vec::new(), client: None }
     }
 
     /// Sets whether the system's root certificates are trusted.
-    pub const fn set_system_roots(&mut self, trusted: bool) {
+    pub(super) const fn set_system_roots(&mut self, trusted: bool) {
         self.system_roots = trusted;
     }
 
     /// Trusts a root certificate, in DER.
-    pub fn add_root(&mut self, der: Vec<u8>) {
+    pub(super) fn add_root(&mut self, der: Vec<u8>) {
         self.roots.push(CertificateDer::from(der));
     }
 
@@ -368,7 +368,7 @@ impl Certificates {
     /// # Errors
     ///
     /// [`ConnectorError::Configuration`]: the key is invalid, or of another certificate.
-    pub fn set_client(
+    pub(super) fn set_client(
         &mut self,
         chain: impl IntoIterator<Item = impl Into<Vec<u8>>>,
         key: Vec<u8>,
@@ -396,7 +396,7 @@ impl Certificates {
     /// # Errors
     ///
     /// [`ConnectorError::Configuration`]: a root certificate is invalid.
-    pub fn config(self) -> Result<ClientConfig, ConnectorError> {
+    pub(super) fn config(self) -> Result<ClientConfig, ConnectorError> {
         let mut roots = RootCertStore::empty();
         if self.system_roots {
             // Some systems have unreadable roots. Without any root, each TLS connection fails as

@@ -11,8 +11,9 @@ use http::{Request, Response, StatusCode, response};
 use http_body::Body;
 use mcp_sansio::Era;
 use mcp_sansio::http::{
-    DOCUMENT_LENGTH_MAX, ExchangeFailure, IncomingResponse, Origin, OutgoingRequest, Status,
+    DOCUMENT_LENGTH_MAX, ExchangeFailure, IncomingResponse, Origin, OutgoingRequest,
 };
+use mcp_sansio::peer::Status;
 
 use super::{ConnectorError, Exchange, Exchanger};
 use crate::{Runtime, Timer};
@@ -50,12 +51,12 @@ pub struct ConnectorExchanger<C> {
 
 /// The last error of an exchanger, with more detail than the protocol reports.
 #[derive(Clone, Debug, Default)]
-pub struct LastFailure(Arc<Mutex<Option<ConnectorError>>>);
+pub(crate) struct LastFailure(Arc<Mutex<Option<ConnectorError>>>);
 
 impl LastFailure {
     /// Returns the error of the last failed exchange, or `None`.
     #[must_use]
-    pub fn get(&self) -> Option<ConnectorError> {
+    pub(crate) fn get(&self) -> Option<ConnectorError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -82,7 +83,7 @@ impl<C> ConnectorExchanger<C> {
 
     /// Returns a handle to the last error, to be kept when the exchanger moves elsewhere.
     #[must_use]
-    pub fn last_failure_handle(&self) -> LastFailure {
+    pub(crate) fn last_failure_handle(&self) -> LastFailure {
         self.last_failure.clone()
     }
 }

@@ -16,7 +16,7 @@ const UNCHARGED_BYTES: usize = 64 * 1024;
 /// A limit that all clients of a server share, with a share for each caller: on the bytes of
 /// responses that clients have not read, for example. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<Shared>);
+pub(super) struct Budget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -49,7 +49,7 @@ struct CallerShare {
 
 /// The part of a [`Budget`] that one connection uses. Clones share it.
 #[derive(Clone, Debug)]
-pub struct ConnectionBudget(Arc<Connection>);
+pub(super) struct ConnectionBudget(Arc<Connection>);
 
 #[derive(Debug)]
 struct Connection {
@@ -64,7 +64,7 @@ struct Connection {
 
 /// An amount that counts against a budget until it is dropped.
 #[derive(Debug)]
-pub struct Charge {
+pub(super) struct Charge {
     connection: Arc<Connection>,
     caller: Option<Arc<CallerShare>>,
     amount: usize,
@@ -74,7 +74,7 @@ impl Budget {
     /// Creates a budget with this limit. The last charge may exceed it, so that a response of any
     /// length can be sent: the effective limit is the total plus the longest response.
     #[must_use]
-    pub fn new(limit: SharedLimit) -> Self {
+    pub(super) fn new(limit: SharedLimit) -> Self {
         Self(Arc::new(Shared {
             whole: Counter::new(limit.total),
             per_caller: limit.per_caller,
@@ -86,7 +86,11 @@ impl Budget {
     /// `service` was [given](HttpService::with_remote_address) for it, and of which it can use at
     /// most `max`.
     #[must_use]
-    pub fn connection<R: Runtime>(&self, service: &HttpService<R>, max: usize) -> ConnectionBudget {
+    pub(super) fn connection<R: Runtime>(
+        &self,
+        service: &HttpService<R>,
+        max: usize,
+    ) -> ConnectionBudget {
         self.connection_of(service.peer_name(), max)
     }
 
@@ -158,7 +162,7 @@ impl ConnectionBudget {
     /// Responses up to 64 KiB fit in the buffer of a connection, and are not charged. Neither are
     /// event streams, whose unread events the server limits itself.
     #[must_use]
-    pub fn charge_response(
+    pub(super) fn charge_response(
         &self,
         response: Response<ServedBody>,
     ) -> (Response<ServedBody>, Option<Charge>) {

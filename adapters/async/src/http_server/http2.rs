@@ -26,7 +26,7 @@ const FIELD_BYTES: usize = 256;
 /// A listener has its HTTP library [run](Self::run) the streams, answers requests with
 /// [`serve`](Self::serve), and performs the actions that [`check`](Self::check) returns.
 #[derive(Clone, Debug)]
-pub struct Http2Streams(Arc<Inner>);
+pub(super) struct Http2Streams(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -54,7 +54,7 @@ const REFUSALS_MAX: usize = 16;
 /// Timeouts of an HTTP/2 connection. [`DEFAULT`](Self::DEFAULT) has values for the open Internet.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Http2Timeouts {
+pub(super) struct Http2Timeouts {
     /// For the first request, from when the connection is known to be HTTP/2. 30 s by default.
     pub head: Duration,
     /// For the client to read a response, or 16 KiB of it. 30 s by default.
@@ -65,7 +65,7 @@ pub struct Http2Timeouts {
 
 impl Http2Timeouts {
     /// The default values.
-    pub const DEFAULT: Self = Self {
+    pub(super) const DEFAULT: Self = Self {
         head: Duration::from_secs(30),
         stall: Duration::from_secs(30),
         idle: Duration::from_secs(5 * 60),
@@ -102,7 +102,7 @@ enum Phase {
 
 /// The action that a connection must take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionAction {
+pub(super) enum ConnectionAction {
     /// Do nothing before then.
     WaitUntil(Instant),
     /// Shut down gracefully, since the connection has been idle for too long. Then check again.
@@ -114,7 +114,11 @@ pub enum ConnectionAction {
 impl Http2Streams {
     /// Creates the streams of a new connection, whose responses are charged to `budget`, its
     /// [part](super::Budget::connection) of the listener's budget.
-    pub fn new(timeouts: Http2Timeouts, budget: ConnectionBudget, runtime: impl Runtime) -> Self {
+    pub(super) fn new(
+        timeouts: Http2Timeouts,
+        budget: ConnectionBudget,
+        runtime: impl Runtime,
+    ) -> Self {
         let state = State {
             phase: Phase::New,
             running: 0,
@@ -129,7 +133,7 @@ impl Http2Streams {
 
     /// Runs the task of a stream to its end. If its client does not read the response, the task
     /// is dropped early, which resets the stream.
-    pub fn run<F: Future>(&self, stream: F) -> impl Future<Output = ()> + use<F> {
+    pub(super) fn run<F: Future>(&self, stream: F) -> impl Future<Output = ()> + use<F> {
         let running = RunningStream::new(&self.0);
         let run = StopHandle::default().run(stream);
         async move {
@@ -140,7 +144,7 @@ impl Http2Streams {
 
     /// Serves one request in the task of its stream. It is answered with 429 if the connection or
     /// its client holds too many bytes, and with 503 if all connections together do.
-    pub fn serve<R: Runtime, B: Body>(
+    pub(super) fn serve<R: Runtime, B: Body>(
         &self,
         service: &HttpService<R>,
         request: http::Request<B>,
@@ -166,7 +170,7 @@ impl Http2Streams {
 
     /// Resets streams whose clients have read too little in time. Returns the action for the
     /// connection, and when to check again.
-    pub fn check(&self) -> ConnectionAction {
+    pub(super) fn check(&self) -> ConnectionAction {
         let Inner { runtime, timeouts, state, .. } = &*self.0;
         let now = runtime.now();
         let sending = {

@@ -300,7 +300,7 @@ impl<N: Network, L: fmt::Debug> fmt::Debug for HttpListener<N, L> {
 /// Accepts connections, up to a limit, and serves each in its own task.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Acceptor<N: Network> {
+pub(super) struct Acceptor<N: Network> {
     /// The runtime of the tasks.
     pub runtime: N,
     /// The listener to accept from.
@@ -321,7 +321,7 @@ pub struct Acceptor<N: Network> {
 impl<N: Network> Acceptor<N> {
     /// Creates an acceptor of the connections to `listener`, with tasks on `runtime`.
     #[must_use]
-    pub const fn new(runtime: N, listener: N::Listener) -> Self {
+    pub(super) const fn new(runtime: N, listener: N::Listener) -> Self {
         Self {
             runtime,
             listener,
@@ -338,7 +338,7 @@ impl<N: Network> Acceptor<N> {
     ///
     /// `serve` serves one connection until it ends or, once stopped through the [`StopHandle`], has
     /// no request in progress; it drops the permit then.
-    pub async fn serve<F: Future<Output = ()> + Send + 'static>(
+    pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
         self,
         service: &HttpService<N>,
         shutdown: impl Future<Output = ()>,
@@ -403,7 +403,7 @@ impl<N: Network> Acceptor<N> {
 
     /// Returns the limit on connections.
     #[must_use]
-    pub fn connection_limit(&self) -> SharedLimit {
+    pub(super) fn connection_limit(&self) -> SharedLimit {
         connection_limit(self.connections_max, self.connections_per_caller_max)
     }
 }
@@ -486,7 +486,7 @@ pub(super) struct Connection {
 
 /// Counts as an open connection until it is dropped.
 #[derive(Debug)]
-pub struct Permit {
+pub(super) struct Permit {
     connections: Arc<Mutex<Inner>>,
     number: u64,
     /// Its place in the share of its client, until it is dropped.

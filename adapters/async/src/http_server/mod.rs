@@ -2,8 +2,7 @@
 //!
 //! [`HttpService`] answers requests of the crate [`http`]. A [`Runtime`](crate::Runtime) provides
 //! the time and runs pending handlers; an HTTP library provides the requests. [`HttpListener`] uses
-//! hyper for that, over the sockets of a [`Network`](crate::network::Network); other HTTP servers
-//! use [`Acceptor`].
+//! hyper for that, over the sockets of a [`Network`](crate::network::Network).
 
 mod budget;
 mod connection;
@@ -28,24 +27,19 @@ mod timer_task;
 
 /// The names that adapters export at their root.
 pub(crate) mod names {
-    pub use super::ExternalEventStore;
-    #[cfg(unix)]
-    pub use crate::network::{UnixSocket, UnixSocketError};
-    pub use mcp_sansio::http::{AllowedHosts, HttpServerOptions, SharedOptions};
-    pub use mcp_sansio::seal;
+    pub use mcp_sansio::http::HttpServerOptions;
     pub use mcp_sansio_handlers::ServerCard;
     pub use mcp_sansio_oauth::protected_resource::{
-        DpopVerifier, Operation, ProtectedResource, StaticTokens, TokenCheck, TokenRefusal,
-        VerifiedToken,
+        ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
     };
 }
 
-pub use budget::{Budget, Charge, ConnectionBudget};
-pub use http2::{ConnectionAction, Http2Streams, Http2Timeouts};
-pub use listener::{Acceptor, HttpListener, Permit};
-pub use send_body::{Chunk, SendBody};
+use budget::Budget;
+use http2::{Http2Streams, Http2Timeouts};
+pub use listener::HttpListener;
+use send_body::SendBody;
 pub use send_body::{ResponseNotRead, ServedBody};
 pub use service::HttpService;
 pub use shared_store::{ExternalEventStore, SharedStore, StoreOutcome};
-pub use socket::Socket;
-pub use stall::{LingeringClose, StallGuard};
+use socket::Socket;
+use stall::StallGuard;

@@ -26,7 +26,7 @@ const SHORT_BYTES: usize = 16 * 1024;
 /// A response body whose bytes are charged to a [`ConnectionBudget`] until the client has read
 /// them.
 #[derive(Debug)]
-pub struct SendBody {
+pub(super) struct SendBody {
     inner: ServedBody,
     /// The rest of the current frame from the inner body.
     rest: Bytes,
@@ -40,7 +40,7 @@ pub struct SendBody {
 
 /// Bytes of a response. Dropping it marks them as sent.
 #[derive(Debug, Default)]
-pub struct Chunk {
+pub(super) struct Chunk {
     bytes: Bytes,
     sending: Option<Arc<SendMonitor>>,
     _charge: Option<Charge>,
@@ -50,7 +50,10 @@ impl SendBody {
     /// Returns the response for HTTP/1, or a refusal if it is long and a budget is exhausted: see
     /// [`ConnectionBudget::charge_response`].
     #[must_use]
-    pub fn http1(response: Response<ServedBody>, budget: &ConnectionBudget) -> Response<Self> {
+    pub(super) fn http1(
+        response: Response<ServedBody>,
+        budget: &ConnectionBudget,
+    ) -> Response<Self> {
         let (response, charge) = budget.charge_response(response);
         response.map(|inner| Self::new(inner, charge))
     }

@@ -11,7 +11,7 @@ use crate::Runtime;
 /// A connection with a time limit for its client, both to read data and to see the end. A listener
 /// speaks HTTP/1 or HTTP/2 over it.
 #[derive(Debug)]
-pub struct Socket<S, R> {
+pub(super) struct Socket<S, R> {
     stream: S,
     /// Bytes that were already read, to be read again.
     prefix: Vec<u8>,
@@ -23,14 +23,14 @@ pub struct Socket<S, R> {
 impl<S, R: Runtime> Socket<S, R> {
     /// Creates a socket whose client must read all pending data, or 16 KiB of it, within
     /// `stall_timeout`. Otherwise writing fails.
-    pub const fn new(stream: S, runtime: R, stall_timeout: Duration) -> Self {
+    pub(super) const fn new(stream: S, runtime: R, stall_timeout: Duration) -> Self {
         let stall = StallGuard::new(runtime, stall_timeout);
         Self { stream, prefix: Vec::new(), stall, lingering: None }
     }
 
     /// Prepends bytes that were already read from the stream.
     #[must_use]
-    pub fn with_prefix(mut self, first: Vec<u8>) -> Self {
+    pub(super) fn with_prefix(mut self, first: Vec<u8>) -> Self {
         self.prefix = first;
         self
     }

@@ -15,7 +15,7 @@ const LINGER_BYTES: usize = 8 * 1024 * 1024;
 
 /// Fails writes to a client that reads too little for too long.
 #[derive(Debug)]
-pub struct StallGuard<R> {
+pub(super) struct StallGuard<R> {
     runtime: R,
     stall_timeout: Duration,
     /// Runs while the client has not yet read the pending data, or enough of it.
@@ -33,13 +33,13 @@ struct StallTimer {
 impl<R: Runtime> StallGuard<R> {
     /// Creates a guard whose client must read all pending data, or 16 KiB of it, within
     /// `stall_timeout`.
-    pub const fn new(runtime: R, stall_timeout: Duration) -> Self {
+    pub(super) const fn new(runtime: R, stall_timeout: Duration) -> Self {
         Self { runtime, stall_timeout, stall_timer: None }
     }
 
     /// Checks the outcome of a write: [`io::ErrorKind::TimedOut`] if the client has read too little
     /// for too long.
-    pub fn check(
+    pub(super) fn check(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
@@ -68,12 +68,12 @@ impl<R: Runtime> StallGuard<R> {
     }
 
     /// Records that all data is written.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.stall_timer = None;
     }
 
     /// Starts a lingering close of a connection that has received `bytes` unread bytes.
-    pub fn linger(&self, bytes: usize) -> LingeringClose {
+    pub(super) fn linger(&self, bytes: usize) -> LingeringClose {
         LingeringClose { until: Sleep::after(LINGER_TIME, &self.runtime), bytes }
     }
 }
@@ -84,14 +84,14 @@ impl<R: Runtime> StallGuard<R> {
 /// response that the client has not read yet because it is still sending. So the data is read for a
 /// while.
 #[derive(Debug)]
-pub struct LingeringClose {
+pub(super) struct LingeringClose {
     until: Sleep,
     bytes: usize,
 }
 
 impl LingeringClose {
     /// Reads with `read` until the end of input or the time limit.
-    pub fn poll(
+    pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         mut read: impl FnMut(&mut Context<'_>, &mut [u8]) -> Poll<io::Result<usize>>,

@@ -8,7 +8,7 @@ use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use crate::ByteStream;
 
 /// A stream that can carry HTTP.
-pub trait ReadWrite: Read + Write + Send + Unpin {}
+trait ReadWrite: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> ReadWrite for T {}
 
@@ -17,7 +17,7 @@ pub struct HyperSocket(Box<dyn ReadWrite>);
 
 impl HyperSocket {
     /// Creates a socket from a connection with the traits of hyper.
-    pub fn new(connection: impl ReadWrite + 'static) -> Self {
+    pub fn new(connection: impl Read + Write + Send + Unpin + 'static) -> Self {
         Self(Box::new(connection))
     }
 }

@@ -15,9 +15,10 @@ use mcp_sansio::Principal;
 
 use crate::{ByteStream, Runtime};
 
-pub use hyper_socket::{HyperSocket, ReadWrite};
+pub use hyper_socket::HyperSocket;
 #[cfg(unix)]
-pub use unix_socket::{UnixSocket, UnixSocketError, UnixSocketFile};
+pub(crate) use unix_socket::UnixSocketFile;
+pub use unix_socket::{UnixSocket, UnixSocketError};
 
 /// A runtime for hyper.
 pub trait HyperRuntime: Runtime {

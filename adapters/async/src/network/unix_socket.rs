@@ -34,7 +34,7 @@ pub struct UnixSocket {
 /// Drop it before the listener: while the socket is open, the system does not give its inode number
 /// to another file, so the comparison is reliable.
 #[derive(Debug)]
-pub struct UnixSocketFile {
+pub(crate) struct UnixSocketFile {
     path: PathBuf,
     device: u64,
     inode: u64,
@@ -121,7 +121,7 @@ impl UnixSocket {
 
     /// Returns the listener, for other servers, and the file.
     #[must_use]
-    pub fn into_parts(self) -> (UnixListener, UnixSocketFile) {
+    pub(crate) fn into_parts(self) -> (UnixListener, UnixSocketFile) {
         (self.listener, self.file)
     }
 }

@@ -1,7 +1,6 @@
 //! What a client needs of the operating system.
 
 mod file_store;
-pub mod loopback;
 mod offload;
 mod private_file;
 pub(crate) mod sign;
@@ -16,7 +15,7 @@ use mcp_sansio_handlers::handler::Threading;
 
 pub use file_store::{FileStore, FileStoreError};
 pub use private_file::UntrustedPath;
-pub use sign::{KeyError, KeyFileError, SignError, Signer};
+pub use sign::{KeyError, KeyFileError, Signer};
 
 // ------------------------------------------------------------------ browser
 

@@ -66,22 +66,13 @@ pub enum KeyError {
     /// It is a key for another algorithm.
     #[error("the private key is not suitable for {0}")]
     OtherAlgorithm(Algorithm),
-    /// The system has no entropy.
-    #[error("the system has no entropy")]
-    NoEntropy,
-}
-
-/// Why signing failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SignError {
     /// The requested algorithm is not that of the key: the client's options name another one than
     /// the signer has.
-    #[error("the key signs with {has}, not with the requested algorithm")]
-    OtherAlgorithm {
-        /// The algorithm of the key.
-        has: Algorithm,
-    },
+    #[error("the key signs with {0}, not with the requested algorithm")]
+    NotRequested(Algorithm),
+    /// A text is not the name of an [`Algorithm`].
+    #[error("unknown signature algorithm; use ES256, ES384, RS256, PS256 or EdDSA")]
+    UnknownAlgorithm,
     /// The system has no entropy.
     #[error("the system has no entropy")]
     NoEntropy,
@@ -137,15 +128,15 @@ impl Signer {
     ///
     /// # Errors
     ///
-    /// See [`SignError`].
-    pub fn sign(&self, algorithm: &str, input: &[u8]) -> Result<Vec<u8>, SignError> {
+    /// See [`KeyError`].
+    pub fn sign(&self, algorithm: &str, input: &[u8]) -> Result<Vec<u8>, KeyError> {
         if algorithm != self.algorithm.as_str() {
-            return Err(SignError::OtherAlgorithm { has: self.algorithm });
+            return Err(KeyError::NotRequested(self.algorithm));
         }
         match &self.key {
             Key::Ecdsa(key) => {
                 let signature = key.sign(&self.random, input);
-                Ok(signature.map_err(|_| SignError::NoEntropy)?.as_ref().to_vec())
+                Ok(signature.map_err(|_| KeyError::NoEntropy)?.as_ref().to_vec())
             }
             Key::Ed25519(key) => Ok(key.sign(input).as_ref().to_vec()),
             Key::Rsa(key) => {
@@ -155,7 +146,7 @@ impl Signer {
                 };
                 let mut signature = vec![0; key.public().modulus_len()];
                 key.sign(padding, &self.random, input, &mut signature)
-                    .map_err(|_| SignError::NoEntropy)?;
+                    .map_err(|_| KeyError::NoEntropy)?;
                 Ok(signature)
             }
         }
@@ -222,8 +213,8 @@ fn generate_es256() -> Result<Document, KeyError> {
         .map_err(|_| KeyError::NoEntropy)
 }
 
-impl From<SignError> for ActionFailure {
-    fn from(failure: SignError) -> Self {
+impl From<KeyError> for ActionFailure {
+    fn from(failure: KeyError) -> Self {
         Self::Failed(failure.to_string())
     }
 }

@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread::{self, ScopedJoinHandle};
 
-use mcp_sansio_auth::loopback::CONNECTIONS_MAX;
+use mcp_sansio_async::loopback::CONNECTIONS_MAX;
 
 use super::*;
 use crate::now;

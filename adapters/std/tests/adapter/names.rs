@@ -2,14 +2,14 @@
 
 use mcp_sansio_std as mcp;
 
-use mcp::catalog::Audience;
 use mcp::handler::IntoOutcome;
 use mcp::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson};
+use mcp::machine::catalog::Audience;
 use mcp::peer::Limits;
 use mcp::protocol::Tool;
 use mcp::{
-    Call, Caller, Era, HandlerError, Host, IntoHandlerError, NoArguments, Principal, Revisions,
-    Server, ServerItem, State, fallible,
+    Call, Caller, HandlerError, Host, IntoHandlerError, NoArguments, Principal, Revisions, Server,
+    ServerItem, State, fallible,
 };
 
 struct Offline;
@@ -27,14 +27,15 @@ fn read(call: Call<NoArguments>, value: State<u8>) -> Result<String, Offline> {
 
 #[test]
 fn a_program_needs_no_other_crate() {
-    fn is_answer<T: IntoOutcome<mcp::handler::ForTool>>() {}
+    fn is_answer<T: IntoOutcome<mcp::protocol::CallToolResult>>() {}
     is_answer::<String>();
     let schema: Json = RawJson::parse(r#"{"type":"object"}"#).unwrap().into();
     let item = ServerItem::new(Tool::new("read", schema), fallible(read));
     let item = item.audience(Audience::new().principal(Principal::new("ann")));
     let server = Server::new("demo", "1").state(7_u8).limits(Limits::SMALL).add_item(item);
     assert!(server.endpoint(mcp::seed()).is_ok());
-    let host = Host::new("demo", "1").revisions(Revisions::ALL).known_era(Era::Modern);
+    let host =
+        Host::new("demo", "1").revisions(Revisions::ALL).known_era(mcp::machine::Era::Modern);
     drop(host.connect(mcp::seed(), mcp::now()));
     #[cfg(feature = "jsonschema")]
     let _server = server.catalog(|catalog| {

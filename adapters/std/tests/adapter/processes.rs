@@ -9,9 +9,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use mcp_sansio_handlers::{Host, Server};
+use mcp_sansio_std::adapter::ByteStream;
+use mcp_sansio_std::adapter::child::GracePeriods;
+use mcp_sansio_std::runtime::ChildStream;
 use mcp_sansio_std::{
-    BackgroundDriver, ByteStream, ChildServer, ChildStream, GracePeriods, Stderr, Wait as _,
-    block_on, now, seed, serve_stdio,
+    BackgroundDriver, ChildServer, Stderr, Wait as _, block_on, now, seed, serve_stdio,
 };
 use rustix::process::{Pid, test_kill_process};
 

@@ -14,9 +14,10 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{Host, Server};
+use mcp_sansio_std::adapter::{ByteStream, StreamSettings, Timer as _};
 use mcp_sansio_std::{
-    BackgroundDriver, ByteStream, FdStream, PipeStream, StreamSettings, ThreadedStream, Timer as _,
-    Wait as _, drive, now, seed, serve, serve_stream,
+    BackgroundDriver, FdStream, PipeStream, ThreadedStream, Wait as _, drive, now, seed, serve,
+    serve_stream,
 };
 
 fn server() -> impl Endpoint + Send + 'static {
@@ -259,7 +260,7 @@ fn many_streams_and_clocks_share_one_thread() {
             let (here, there) = UnixStream::pair().unwrap();
             let stream = FdStream::try_from(there).unwrap();
             let clock = mcp_sansio_std::Clock::new();
-            drivers.push(mcp_sansio_std::Driver::new(server(), stream, clock));
+            drivers.push(mcp_sansio_std::adapter::Driver::new(server(), stream, clock));
             peers.push(here);
         }
         let peers = thread::spawn(move || {

@@ -15,8 +15,8 @@ use tokio::runtime::Handle;
 use tokio::time::Instant as Moment;
 
 use super::HttpService;
-use crate::TokioTimer;
 use crate::runtime::TokioRuntime;
+use crate::runtime::TokioTimer;
 
 /// Counts the polls of the first task spawned, which is the timer task.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_sansio_auth::loopback::{CONNECTIONS_MAX, USER_TIME};
+use mcp_sansio_async::loopback::{CONNECTIONS_MAX, USER_TIME};
 use mcp_sansio_tokio::Loopback;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

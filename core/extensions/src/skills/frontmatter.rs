@@ -76,20 +76,6 @@ pub enum InvalidFrontmatter {
     },
 }
 
-/// The field in which two frontmatters differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FrontmatterDifference {
-    /// The name of the field.
-    pub field: String,
-}
-
-impl fmt::Display for FrontmatterDifference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the field {:?} differs", self.field)
-    }
-}
-
 impl Frontmatter {
     /// Reads the frontmatter at the beginning of a `SKILL.md`, and returns it with the rest of the
     /// file: the instructions.
@@ -179,17 +165,17 @@ impl Frontmatter {
         self.0.keys().map(String::as_str)
     }
 
-    /// Compares two frontmatters field by field, and returns the first field that differs. Numbers
+    /// Compares two frontmatters field by field, and returns the name of the first
+    /// that differs. Numbers
     /// are compared by their value; the order of fields has no meaning.
     // MCP 2026-07-28 skills:skills#frontmatter-verification [SKILL-078]
     #[must_use]
-    pub fn difference(&self, other: &Self) -> Option<FrontmatterDifference> {
+    pub fn difference<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
         let differs = |field: &&String| match (self.0.get(*field), other.0.get(*field)) {
             (Some(one), Some(two)) => !is_same(one, two),
             _ => true,
         };
-        let field = self.0.keys().chain(other.0.keys()).find(differs)?;
-        Some(FrontmatterDifference { field: field.clone() })
+        self.0.keys().chain(other.0.keys()).find(differs).map(String::as_str)
     }
 
     /// Checks the fields against the specification of Agent Skills, for a skill to be served.
@@ -522,7 +508,6 @@ fn is_float(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use alloc::format;
-    use alloc::string::ToString;
 
     use super::*;
 
@@ -597,9 +582,7 @@ mod tests {
             (r#""weight":1"#, r#""weight":"1""#, "weight"),
             (r#""weight":1"#, r#""weight":1,"allowed-tools":"Bash""#, "allowed-tools"),
         ] {
-            let difference = file.difference(&entry(&same.replace(from, to))).unwrap();
-            assert_eq!(difference.field, field);
-            assert_eq!(difference.to_string(), format!("the field {field:?} differs"));
+            assert_eq!(file.difference(&entry(&same.replace(from, to))), Some(field));
         }
     }
 

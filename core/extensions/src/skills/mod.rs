@@ -9,15 +9,15 @@ mod set;
 mod uri;
 
 pub use client::{
-    InvalidEntry, InvalidListed, InvalidSkillPath, LoadedSkill, NotApproved, OfferedSkill,
-    RefreshedSkill, SkillApproval, SkillChild, SkillClient, SkillDirectory, SkillError, SkillFile,
-    SkillId, SkillListing, VerificationError, declare,
+    InvalidEntry, InvalidListed, LoadedSkill, NotApproved, OfferedSkill, RefreshedSkill,
+    SkillApproval, SkillChild, SkillClient, SkillDirectory, SkillError, SkillFile, SkillId,
+    SkillListing, VerificationError, declare,
 };
 pub use entry::{
     InvalidSkill, InvalidSkillDigest, SKILL_BYTES_MAX, SKILL_FILES_MAX, Skill, SkillDigest,
     SkillLimits, SkillResource, SkillResources,
 };
-pub use frontmatter::{Frontmatter, FrontmatterDifference, InvalidFrontmatter, InvalidYaml};
+pub use frontmatter::{Frontmatter, InvalidFrontmatter, InvalidYaml};
 pub use messages::{
     GET_SKILL, GetSkillParams, GetSkillResult, LIST_SKILLS, ListSkillsParams, ListSkillsResult,
     READ_DIRECTORY, ReadDirectoryParams, ReadDirectoryResult,

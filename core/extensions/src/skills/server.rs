@@ -10,8 +10,8 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::protocol::{
     CacheHints, Capability, ExtensionError, ReadResourceResult, ResourceTemplate,
 };
-use mcp_sansio_handlers::extension::{ForExtension, ServerExtension};
-use mcp_sansio_handlers::handler::{ForResource, Handler, Threading};
+use mcp_sansio_handlers::extension::{ExtensionMethod, ServerExtension};
+use mcp_sansio_handlers::handler::{Handler, Threading};
 use mcp_sansio_handlers::{
     Call, CatalogEdit, Connections, HandlerError, ReadResource, SendError, Server, ThreadSafe,
 };
@@ -265,15 +265,15 @@ struct Answer<F>(ServedSkills, F);
 /// Marks the handlers of this module.
 enum Served {}
 
-impl<K: Threading> Handler<K, ForResource, Served> for ReadFile {
+impl<K: Threading> Handler<K, ReadResourceResult, Served> for ReadFile {
     fn into_function(self) -> K::Function {
         let Self(skills) = self;
         let read = move |call: Call<ReadResource>| skills.read(&call.arguments.uri);
-        K::from_thread_safe(Handler::<ThreadSafe, ForResource, _>::into_function(read))
+        K::from_thread_safe(Handler::<ThreadSafe, ReadResourceResult, _>::into_function(read))
     }
 }
 
-impl<K, P, R, F> Handler<K, ForExtension<P, R>, Served> for Answer<F>
+impl<K, P, R, F> Handler<K, ExtensionMethod<P, R>, Served> for Answer<F>
 where
     K: Threading,
     F: Fn(&ServedSkills, &Call<P>) -> Result<R, ErrorObject<'static>> + Send + Sync + 'static,
@@ -283,7 +283,7 @@ where
     fn into_function(self) -> K::Function {
         let Self(skills, answer) = self;
         let handler = move |call: Call<P>| answer(&skills, &call).map_err(HandlerError::Protocol);
-        K::from_thread_safe(Handler::<ThreadSafe, ForExtension<P, R>, _>::into_function(handler))
+        K::from_thread_safe(Handler::<ThreadSafe, ExtensionMethod<P, R>, _>::into_function(handler))
     }
 }
 

@@ -49,6 +49,10 @@ pub enum InvalidSkillUri {
     /// It has an empty segment, `.` or `..`.
     #[error("the path of a skill has no empty segments and neither `.` nor `..`")]
     Segment,
+    /// The path is not two names with a `/` between them, as
+    /// [`SkillId::path`](super::SkillId::path) writes them.
+    #[error("the path is not one that `SkillId::path` wrote")]
+    Path,
 }
 
 /// Why a reference in a skill does not lead to a file of the skill.

@@ -543,7 +543,7 @@ impl Client {
     /// [calls](crate::ClientCall::header): on a byte stream the subscription fails.
     ///
     /// ```
-    /// use mcp_sansio::http::{HeaderFields, InvalidHeader};
+    /// use mcp_sansio::peer::{HeaderFields, InvalidHeader};
     /// use mcp_sansio::protocol::SubscriptionFilter;
     /// use mcp_sansio_handlers::{Client, Subscription};
     ///

@@ -24,8 +24,8 @@ use super::{Client, ClientError, Command, Session};
 use crate::context::{FromRequest, RequestParts, invalid_params};
 use crate::extension::server::declared_in;
 use crate::extension::{
-    ExtensionGateError, ExtensionMethod, ExtensionNotification, ForHostExtension, MethodRow,
-    Receiver, Receivers, RegisteredExtension, unmet,
+    ExtensionGateError, ExtensionMethod, ExtensionNotification, MethodRow, Receiver, Receivers,
+    RegisteredExtension, unmet,
 };
 use crate::function::Handler;
 use crate::reply::{HandlerError, Outcome};
@@ -96,7 +96,7 @@ impl<K: Threading> HostExtension<K> {
     pub fn request<P, R, M>(
         mut self,
         method: &ExtensionMethod<P, R>,
-        handler: impl Handler<K, ForHostExtension<P, R>, M>,
+        handler: impl Handler<K, ExtensionMethod<P, R>, M>,
     ) -> Self {
         match self.registration.add_method(method.row, Side::Server) {
             Ok(()) => self.handlers.push((method.row, handler.into_function())),
@@ -334,7 +334,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 }
 
-impl<P: DeserializeOwned, R> FromRequest<ForHostExtension<P, R>> for HostRequest<P> {
+impl<P: DeserializeOwned, R> FromRequest<ExtensionMethod<P, R>> for HostRequest<P> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let params = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { params, revision: received.revision })

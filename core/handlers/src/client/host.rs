@@ -3,13 +3,16 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt;
 
-#[cfg(feature = "http")]
 use mcp_sansio::http;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     CacheOptions, CallHandle, ClientMachine, ClientOptions, CommandError, Event, InputHandle,
     InputRequested, ResponseCache,
 };
+#[cfg(feature = "http")]
+use mcp_sansio::protocol::CreateMessageResult;
+use mcp_sansio::protocol::ElicitResult;
+use mcp_sansio::protocol::ListRootsResult;
 use mcp_sansio::protocol::{
     CapabilitySettings, ClientCapabilities, CreateMessageParams, ElicitParams,
     ElicitationCapability, Implementation, Method, RootsCapability, SamplingCapability,
@@ -34,7 +37,7 @@ use crate::context::{FromRequest, RequestParts, invalid_params};
 use crate::function::Handler;
 use crate::middleware::Layers;
 use crate::recorder::Recorder;
-use crate::reply::{ForElicitation, ForRoots, ForSampling, HandlerError, Outcome, ResultBody};
+use crate::reply::{HandlerError, Outcome, ResultBody};
 use crate::server::Observers;
 use crate::threading::{Local, Step, ThreadSafe, Threading};
 
@@ -162,7 +165,7 @@ impl<K: Threading> Host<K> {
     // MCP 2025-11-25 client/elicitation#capabilities [CAP-011]
     // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     #[must_use]
-    pub fn on_elicit<M>(mut self, handler: impl Handler<K, ForElicitation, M>) -> Self {
+    pub fn on_elicit<M>(mut self, handler: impl Handler<K, ElicitResult, M>) -> Self {
         let both = ElicitationCapability::new()
             .form(CapabilitySettings::default())
             .url(CapabilitySettings::default());
@@ -176,7 +179,7 @@ impl<K: Threading> Host<K> {
     // MCP 2025-11-25 client/sampling#capabilities [CAP-009]
     // MCP 2026-07-28 client/sampling#capabilities [CAP-010]
     #[must_use]
-    pub fn on_sample<M>(mut self, handler: impl Handler<K, ForSampling, M>) -> Self {
+    pub fn on_sample<M>(mut self, handler: impl Handler<K, CreateMessageResult, M>) -> Self {
         self.options.capabilities_mut().sampling.get_or_insert_default();
         self.handlers.sample = Some(handler.into_function());
         self
@@ -185,7 +188,10 @@ impl<K: Threading> Host<K> {
     /// Like [`on_sample`](Self::on_sample), for a model that supports tools.
     // MCP 2025-11-25 client/sampling#tools-in-sampling [CAP-014]
     #[must_use]
-    pub fn on_sample_with_tools<M>(mut self, handler: impl Handler<K, ForSampling, M>) -> Self {
+    pub fn on_sample_with_tools<M>(
+        mut self,
+        handler: impl Handler<K, CreateMessageResult, M>,
+    ) -> Self {
         let tools = SamplingCapability::new().tools(CapabilitySettings::default());
         self.options.capabilities_mut().sampling = Some(tools);
         self.on_sample(handler)
@@ -196,7 +202,7 @@ impl<K: Threading> Host<K> {
     // MCP 2025-11-25 client/roots#capabilities [CAP-007]
     // MCP 2026-07-28 client/roots#capabilities [CAP-008]
     #[must_use]
-    pub fn on_roots<M>(mut self, handler: impl Handler<K, ForRoots, M>) -> Self {
+    pub fn on_roots<M>(mut self, handler: impl Handler<K, ListRootsResult, M>) -> Self {
         self.options
             .capabilities_mut()
             .roots
@@ -341,13 +347,13 @@ impl<P: DeserializeOwned> HostRequest<P> {
     }
 }
 
-impl FromRequest<ForElicitation> for HostRequest<ElicitParams> {
+impl FromRequest<ElicitResult> for HostRequest<ElicitParams> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         Self::decode(&received)
     }
 }
 
-impl FromRequest<ForSampling> for HostRequest<CreateMessageParams> {
+impl FromRequest<CreateMessageResult> for HostRequest<CreateMessageParams> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let question = Self::decode(&received)?;
         let matching = question.params.check_tool_results();
@@ -357,7 +363,7 @@ impl FromRequest<ForSampling> for HostRequest<CreateMessageParams> {
     }
 }
 
-impl FromRequest<ForRoots> for HostRequest<()> {
+impl FromRequest<ListRootsResult> for HostRequest<()> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         Ok(Self { params: (), revision: received.revision })
     }

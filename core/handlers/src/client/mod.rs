@@ -46,7 +46,7 @@ use opening::Opening;
 use pending::{CallPool, Pending};
 
 pub use host::{Host, HostRequest};
-pub use opening::{ClosedFuture, OpenedFuture};
+use opening::{ClosedFuture, OpenedFuture};
 pub use pending::{CallFuture, ClientCall, Subscription};
 pub use servers::{
     ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,
@@ -285,13 +285,13 @@ impl Client {
     /// # Errors
     ///
     /// The connection could not be opened, or is already closed.
-    pub fn opened(&self) -> OpenedFuture<'_> {
+    pub fn opened(&self) -> impl Future<Output = Result<Arc<Session>, CloseReason>> {
         OpenedFuture::new(&self.handle.shared.opening)
     }
 
     /// Waits until the connection is closed, and returns why. The future does not keep the
     /// connection open.
-    pub fn closed(&self) -> ClosedFuture {
+    pub fn closed(&self) -> impl Future<Output = CloseReason> + use<> {
         ClosedFuture::new(&self.handle.shared)
     }
 

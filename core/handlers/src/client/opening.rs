@@ -124,9 +124,8 @@ impl Opening {
 // ------------------------------------------------------------------ futures
 
 /// Resolves when a connection is open or closed.
-#[derive(Debug)]
 #[must_use = "await it"]
-pub struct OpenedFuture<'c> {
+pub(crate) struct OpenedFuture<'c> {
     opening: &'c Opening,
     waiting: Option<WaiterKey>,
 }
@@ -155,9 +154,8 @@ impl Drop for OpenedFuture<'_> {
 }
 
 /// Resolves when a connection is closed.
-#[derive(Debug)]
 #[must_use = "await it"]
-pub struct ClosedFuture {
+pub(crate) struct ClosedFuture {
     shared: Arc<ConnectionState>,
     waiting: Option<WaiterKey>,
 }

@@ -22,7 +22,6 @@ use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
 
-use super::opening::ClosedFuture;
 use super::pending::ClientCall;
 use super::{Client, ClientError};
 
@@ -636,7 +635,11 @@ impl<C: ServerConnection> Servers<C> {
 }
 
 /// Waits until a connection is closed. Calls `on_time` if `time` passes before.
-async fn end_of(closed: ClosedFuture, time: impl Future, mut on_time: impl FnMut()) -> CloseReason {
+async fn end_of(
+    closed: impl Future<Output = CloseReason>,
+    time: impl Future,
+    mut on_time: impl FnMut(),
+) -> CloseReason {
     let (mut closed, mut time, mut has_passed) = (pin!(closed), pin!(time), false);
     poll_fn(|cx| {
         if let Poll::Ready(reason) = closed.as_mut().poll(cx) {

@@ -59,7 +59,7 @@ use serde::de::DeserializeOwned;
 
 use crate::context::{Call, Context, FromRequest, RequestParts};
 use crate::mailbox::Command;
-use crate::reply::{ForRequest, HandlerError, IntoOutcome, Outcome, ResultBody};
+use crate::reply::{HandlerError, IntoOutcome, Outcome, ResultBody};
 use crate::server_binding::ServerBinding;
 use crate::server_endpoint::ServerEndpoint;
 use crate::threading::Threading;
@@ -235,39 +235,25 @@ impl MethodRow {
 
 // ------------------------------------------------------------------ handlers of requests
 
-/// Marks handlers of an extension's requests at a server, with parameters `P` and result `R`.
-#[derive(Clone, Copy, Debug)]
-pub struct ForExtension<P, R>(PhantomData<fn(P) -> R>);
-
-/// Marks handlers of an extension's requests at a host, with parameters `P` and result `R`.
-#[derive(Clone, Copy, Debug)]
-pub struct ForHostExtension<P, R>(PhantomData<fn(P) -> R>);
-
 // MCP 2026-07-28 extensions:SEP-2133#security-implications [EXT-016]: parameters of
 // another type are refused.
-impl<P: DeserializeOwned, R> FromRequest<ForExtension<P, R>> for Call<P> {
+impl<P: DeserializeOwned, R> FromRequest<ExtensionMethod<P, R>> for Call<P> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        <Self as FromRequest<ForRequest>>::from_request(received)
+        <Self as FromRequest<Json>>::from_request(received)
     }
 }
 
-macro_rules! results {
-    ($($of:ident),+) => { $(
-        impl<P, R: Serialize> IntoOutcome<$of<P, R>> for R {
-            fn into_outcome(self) -> Outcome {
-                result(&self)
-            }
-        }
-
-        impl<P, R: Serialize> IntoOutcome<$of<P, R>> for Result<R, HandlerError> {
-            fn into_outcome(self) -> Outcome {
-                self.map_or_else(HandlerError::into_outcome, |reply| result(&reply))
-            }
-        }
-    )+ };
+impl<P, R: Serialize> IntoOutcome<ExtensionMethod<P, R>> for R {
+    fn into_outcome(self) -> Outcome {
+        result(&self)
+    }
 }
 
-results!(ForExtension, ForHostExtension);
+impl<P, R: Serialize> IntoOutcome<ExtensionMethod<P, R>> for Result<R, HandlerError> {
+    fn into_outcome(self) -> Outcome {
+        self.map_or_else(HandlerError::into_outcome, |reply| result(&reply))
+    }
+}
 
 fn result<R: Serialize>(reply: &R) -> Outcome {
     match Json::from_serialize(reply) {

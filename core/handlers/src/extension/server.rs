@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    ExtensionGateError, ExtensionMethod, ExtensionNotification, ForExtension, MethodRow, Receiver,
-    Receivers, RegisteredExtension, unmet,
+    ExtensionGateError, ExtensionMethod, ExtensionNotification, MethodRow, Receiver, Receivers,
+    RegisteredExtension, unmet,
 };
 use crate::context::Context;
 use crate::function::Handler;
@@ -94,7 +94,7 @@ impl<K: Threading> ServerExtension<K> {
     pub fn request<P, R, M>(
         mut self,
         method: &ExtensionMethod<P, R>,
-        handler: impl Handler<K, ForExtension<P, R>, M>,
+        handler: impl Handler<K, ExtensionMethod<P, R>, M>,
     ) -> Self {
         if let Err(problem) = self.registration.add_method(method.row, Side::Client) {
             self.problem.get_or_insert(problem);

@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
-use core::marker::PhantomData;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -158,16 +157,8 @@ pub trait Middleware<A: Around, M> {
     fn into_layer(self) -> A::Layer;
 }
 
-/// Marks functions.
-#[derive(Clone, Copy, Debug)]
-pub enum FunctionMarker {}
-
-/// Marks the types of this crate.
-#[derive(Clone, Copy, Debug)]
-pub enum LayerMarker {}
-
 // Cloned for each request, like handlers, so that an `async move` closure may capture values.
-impl<A, F, R> Middleware<A, FunctionMarker> for F
+impl<A, F, R> Middleware<A, ()> for F
 where
     A: AroundSend,
     F: FnOnce(A::Request, Next<A>) -> R + Clone + Send + Sync + 'static,
@@ -182,7 +173,7 @@ where
     }
 }
 
-impl<F> Middleware<Local, FunctionMarker> for F
+impl<F> Middleware<Local, ()> for F
 where
     F: AsyncFn(super::ServerRequest, Next<Local>) -> MiddlewareResult<Local> + 'static,
 {
@@ -202,16 +193,14 @@ where
 /// A::Request, Next<A>) -> MiddlewareResult<A>`. Requests share the value.
 macro_rules! layer {
     ($around:ty: $($layer:ty),+) => { $(
-        impl $crate::middleware::around::Middleware<$around, $crate::middleware::around::LayerMarker>
-            for $layer
-        {
+        impl $crate::middleware::around::Middleware<$around, Self> for $layer {
             // Inline, so that a layer is compiled only for programs that use it.
             #[inline]
             fn into_layer(self) -> <$around as $crate::middleware::around::Around>::Layer {
-                use $crate::middleware::around::{FunctionMarker, Middleware};
+                use $crate::middleware::around::Middleware;
 
                 let layer = alloc::sync::Arc::new(self);
-                Middleware::<$around, FunctionMarker>::into_layer(move |request, next| {
+                Middleware::<$around, ()>::into_layer(move |request, next| {
                     let layer = alloc::sync::Arc::clone(&layer);
                     async move { layer.around::<$around>(request, next).await }
                 })
@@ -244,11 +233,7 @@ pub const fn when<Q, F: Fn(&Q) -> bool, L>(condition: F, middleware: L) -> When<
     When(condition, middleware)
 }
 
-/// Marks conditional middleware that is marked with `M`.
-#[derive(Debug)]
-pub struct WhenMarker<M>(PhantomData<M>);
-
-impl<A, F, L, M> Middleware<A, WhenMarker<M>> for When<F, L>
+impl<A, F, L, M> Middleware<A, When<(), M>> for When<F, L>
 where
     A: AroundSend,
     F: Fn(&A::Request) -> bool + Send + Sync + 'static,
@@ -257,7 +242,7 @@ where
     fn into_layer(self) -> A::Layer {
         let (condition, inner) = (self.0, self.1.into_layer());
         let skip = async |request, next: Next<A>| next.run(request).await;
-        let skip = Middleware::<A, FunctionMarker>::into_layer(skip);
+        let skip = Middleware::<A, ()>::into_layer(skip);
         Arc::new(
             move |request, next| {
                 if condition(&request) { inner(request, next) } else { skip(request, next) }
@@ -266,7 +251,7 @@ where
     }
 }
 
-impl<F, L, M> Middleware<Local, WhenMarker<M>> for When<F, L>
+impl<F, L, M> Middleware<Local, When<(), M>> for When<F, L>
 where
     F: Fn(&super::ServerRequest) -> bool + 'static,
     L: Middleware<Local, M>,
@@ -274,7 +259,7 @@ where
     fn into_layer(self) -> <Local as Around>::Layer {
         let (condition, inner) = (self.0, self.1.into_layer());
         let skip = async |request, next: Next<Local>| next.run(request).await;
-        let skip = Middleware::<Local, FunctionMarker>::into_layer(skip);
+        let skip = Middleware::<Local, ()>::into_layer(skip);
         Rc::new(
             move |request, next| {
                 if condition(&request) { inner(request, next) } else { skip(request, next) }

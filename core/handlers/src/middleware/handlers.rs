@@ -10,6 +10,7 @@ use core::time::Duration;
 
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{ListRequests, MethodName, Request};
+use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Caller, Instant, Principal};
 
@@ -22,7 +23,7 @@ use crate::dispatch::Invocation;
 use crate::executor::PanicGuard;
 #[cfg(feature = "http")]
 use crate::http_server::HttpServerMachine;
-use crate::reply::{ForTool, HandlerError, IntoOutcome, Outcome, ResultBody, Written};
+use crate::reply::{HandlerError, IntoOutcome, Outcome, ResultBody, Written};
 use crate::server::{Handlers, MethodHandler, Server};
 use crate::server_endpoint::StreamServer;
 use crate::threading::{Step, ThreadSafe, Threading};
@@ -53,7 +54,9 @@ impl<K: Threading> Around for K {
     fn output(result: MiddlewareResult<K>, is_tool: bool) -> Outcome {
         match result {
             Ok(body) => Outcome::Result(body),
-            Err(error) if is_tool => IntoOutcome::<ForTool>::into_outcome(Err::<(), _>(error)),
+            Err(error) if is_tool => {
+                IntoOutcome::<CallToolResult>::into_outcome(Err::<(), _>(error))
+            }
             Err(error) => error.into_outcome(),
         }
     }

@@ -103,13 +103,9 @@ mod server_request;
 
 #[cfg(feature = "client")]
 pub use super::client::middleware::{Calls, ClientRequest};
-pub use super::reply::ResultBody;
 pub use access_log::{AccessLog, AccessOutcome, AccessRecord};
 pub(super) use around::Layers;
-pub use around::{
-    Around, AroundSend, FunctionMarker, LayerMarker, Middleware, MiddlewareResult, Next, When,
-    WhenMarker, when,
-};
+pub use around::{Around, AroundSend, Middleware, MiddlewareResult, Next, When, when};
 pub(super) use handlers::ServerLayers;
 pub use mcp_sansio::peer::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,

@@ -379,8 +379,9 @@ fn a_call_that_becomes_a_task_passes_and_keeps_its_progress() {
 #[cfg(feature = "http")]
 #[test]
 fn a_header_of_a_call_is_sent_over_http_only_with_all_its_rounds_and_no_other_call() {
-    use mcp_sansio::http::{HttpClientOptions, HttpServerOptions, InvalidHeader, Location};
+    use mcp_sansio::http::{HttpClientOptions, HttpServerOptions, Location};
     use mcp_sansio::peer::CommandError;
+    use mcp_sansio::peer::InvalidHeader;
     use mcp_sansio_test::{Http, URL};
 
     #[derive(serde::Deserialize, schemars::JsonSchema)]

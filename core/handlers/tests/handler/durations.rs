@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_sansio::http::{
-    Content, HttpClientOptions, HttpRejection, HttpServerOptions, Location, Response, ResponseHead,
-    Status,
+    Content, HttpClientOptions, HttpServerOptions, Location, Response, ResponseHead,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::CacheOptions;
+use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio::protocol::Tool;
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::{Host, NoArguments, Server};

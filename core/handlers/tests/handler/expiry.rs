@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use mcp_sansio::http::{
     Content, ExchangeId, HttpClientOptions, HttpServerOptions, Location, OutgoingRequest, Response,
-    ResponseHead, Status,
+    ResponseHead,
 };
+use mcp_sansio::peer::Status;
 use mcp_sansio::protocol::{
     Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
 };

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::{
-    self, ClientTransmit, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status,
+    self, ClientTransmit, ExchangeId, IncomingResponse, Location, OutgoingRequest,
 };
 use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::Status;
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio_handlers::endpoint::{HttpClientEndpoint, HttpEndpoint};
 use mcp_sansio_handlers::handler::Threading;

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_sansio::http::{
-    HeaderFields, HttpClientOptions, HttpServerOptions, InvalidHeader, Location,
-};
+use mcp_sansio::http::{HttpClientOptions, HttpServerOptions, Location};
 use mcp_sansio::peer::CommandError;
+use mcp_sansio::peer::{HeaderFields, InvalidHeader};
 use mcp_sansio::protocol::{Resource, SubscriptionFilter, TaskSupport, TextResourceContents};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::{

@@ -10,9 +10,8 @@ use mcp_sansio::protocol::{
     CacheHints, Method, Prompt, Resource, ResourceTemplate, TextResourceContents, Tool,
 };
 use mcp_sansio::{Principal, Revision, Revisions};
-use mcp_sansio_handlers::middleware::{
-    AccessLog, MiddlewareResult, Next, ResultBody, ServerRequest,
-};
+use mcp_sansio_handlers::handler::ResultBody;
+use mcp_sansio_handlers::middleware::{AccessLog, MiddlewareResult, Next, ServerRequest};
 use mcp_sansio_handlers::{
     Call, Client, HandlerError, Host, NoArguments, ReadResource, Server, ServerItem,
 };

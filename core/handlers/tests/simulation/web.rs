@@ -3,9 +3,10 @@
 use mcp_sansio::Instant;
 use mcp_sansio::http::{
     Client, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Server,
-    ServerTransmit as FromServer, Status, StoreAction,
+    ServerTransmit as FromServer, StoreAction,
 };
 use mcp_sansio::peer::ServerMachine;
+use mcp_sansio::peer::Status;
 
 use crate::client_application::ClientApplication;
 use crate::event_store::Completion;

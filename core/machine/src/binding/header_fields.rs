@@ -33,7 +33,7 @@ pub enum InvalidHeader {
 /// for a [command](crate::peer::ClientCommand::CallWithFields).
 ///
 /// ```
-/// use mcp_sansio::http::{HeaderFields, InvalidHeader};
+/// use mcp_sansio::peer::{HeaderFields, InvalidHeader};
 ///
 /// let fields = HeaderFields::new().field("X-Tenant", "north")?;
 /// assert!(matches!(fields.field("Mcp-Session-Id", "1"), Err(InvalidHeader::Reserved(_))));

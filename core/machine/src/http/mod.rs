@@ -24,9 +24,8 @@ pub(crate) mod server;
 /// bytes: metadata, tokens, keys. 256 KiB: such documents take a few KiB.
 pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
 
-pub use crate::binding::{
-    Field, HeaderFields, HttpRejection, InvalidHeader, Status, is_token_byte,
-};
+pub use crate::binding::{Field, is_token_byte};
+pub(crate) use crate::binding::{HttpRejection, Status};
 pub use authority::{Origin, Scheme};
 #[cfg(feature = "client")]
 pub use client::{

@@ -94,7 +94,7 @@ impl InputRequest {
 
     /// Returns only the parameters.
     #[must_use]
-    pub const fn params(&self) -> InputParams<'_> {
+    pub const fn params(&self) -> impl SerializeAt + '_ {
         InputParams(self)
     }
 
@@ -192,8 +192,7 @@ impl SerializeAt for InputRequest {
 }
 
 /// The parameters of an [`InputRequest`], or the complete request if its method is unknown.
-#[derive(Clone, Copy, Debug)]
-pub struct InputParams<'a>(&'a InputRequest);
+struct InputParams<'a>(&'a InputRequest);
 
 impl SerializeAt for InputParams<'_> {
     fn serialize_at<S: Serializer>(

@@ -20,7 +20,7 @@
 //! - omitted, if it only adds information: titles, icons, metadata, hints, structured content;
 //! - converted, if its absence would be misleading: audio becomes an embedded resource, a resource
 //!   link becomes a text, titled choices become a list of values and a list of names;
-//! - refused with [`NotExpressible`], if no other form has the same meaning: several blocks of
+//! - refused, if no other form has the same meaning: several blocks of
 //!   content or tools in a conversation with a model, multiple choices in a form, URL elicitation.
 //!
 //! Values of an unknown kind from a peer are kept in variants named `Unknown`, and written back
@@ -100,6 +100,4 @@ pub use tool::{
 };
 pub use tool_results::ToolResultsError;
 pub(crate) use wire::JsonAtRevision;
-pub use wire::{
-    AtRevision, NotExpressible, OneOrMany, SerializeAt, ToolOutput, Verbatim, WriteJsonAt,
-};
+pub use wire::{AtRevision, OneOrMany, SerializeAt, ToolOutput, Verbatim, WriteJsonAt};

@@ -2,7 +2,7 @@
 //!
 //! Reading is lenient and independent of the revision: unknown fields are ignored, and a missing
 //! optional field is the same as `null`. Writing is exact: a field, a word or a kind of content
-//! that the revision does not support is omitted, converted, or refused with [`NotExpressible`].
+//! that the revision does not support is omitted, converted, or refused.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -26,7 +26,7 @@ pub trait SerializeAt {
     /// # Errors
     ///
     /// The value contains something that the revision cannot express (the message is that of
-    /// [`NotExpressible`]), or a number that is not finite.
+    /// `NotExpressible`), or a number that is not finite.
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -177,7 +177,7 @@ impl WriteJson for JsonAtRevision<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} cannot be expressed in protocol revision {revision}")]
 #[non_exhaustive]
-pub struct NotExpressible {
+pub(crate) struct NotExpressible {
     /// The part that cannot be expressed.
     pub what: &'static str,
     /// The revision that cannot express it.

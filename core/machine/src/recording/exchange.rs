@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::http::{
-    EventPosition, HttpRejection, ReadId, RemoteAddress, Response, ResponseHead, ServerTransmit,
-    SessionId, Status, StoreAction as Action, StoredEvent,
+    EventPosition, ReadId, RemoteAddress, Response, ResponseHead, ServerTransmit, SessionId,
+    StoreAction as Action, StoredEvent,
 };
 use crate::jsonrpc::ErrorObject;
 use crate::peer::TransportFailure;
+use crate::peer::{HttpRejection, Status};
 use crate::{Principal, SessionKey};
 
 use super::call::{Payload, Unperformable};

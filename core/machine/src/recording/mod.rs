@@ -4,7 +4,8 @@
 //! both is a complete description of a session: [`Replay`] creates the machine again and reproduces
 //! its behavior byte for byte, on another computer.
 //!
-//! [`Recorded`] wraps a machine and records its commands, inputs and outputs on a [`Tape`]. The
+//! [`Recorded`](crate::Recorded) wraps a machine and records its commands, inputs and outputs on a
+//! [`Tape`](crate::Tape). The
 //! servers and hosts of `mcp-sansio-handlers` have a builder method for it, so that every adapter
 //! can record. The format of the file is described in `docs/guide/recording.md`.
 //!
@@ -17,8 +18,7 @@ mod recorder;
 mod replay;
 mod settings;
 
-pub use crate::recorded::{Recorded, Tape};
-pub use replay::{Difference, RecordingError, Replay, ReplayError, ReplayStep};
+pub use replay::{Difference, Replay, ReplayError, ReplayStep};
 pub use settings::FORMAT;
 
 use crate::peer::command::handle_format as handle;

@@ -13,10 +13,11 @@ use super::recorder::SEED;
 use super::settings::{FORMAT, Machine, RestrictedChange, Start};
 use crate::catalog::{Announcement, Catalog};
 use crate::http::{
-    self, ExchangeId, IncomingResponse, NotStored, ParsedBody, RemoteAddress, RequestHead, Status,
+    self, ExchangeId, IncomingResponse, NotStored, ParsedBody, RemoteAddress, RequestHead,
     StoredEvent,
 };
 use crate::jsonrpc::{AsJson, WriteJson};
+use crate::peer::Status;
 use crate::peer::{self, StreamMachine};
 use crate::recorded::{Recordable, Recorded, StreamCall, Tape};
 use crate::{Caller, Instant, Principal};
@@ -30,7 +31,8 @@ use crate::{Caller, Instant, Principal};
 /// use mcp_sansio::Instant;
 /// use mcp_sansio::peer::{Server, ServerOptions};
 /// use mcp_sansio::protocol::Implementation;
-/// use mcp_sansio::recording::{Recorded, Replay, Tape};
+/// use mcp_sansio::recording::Replay;
+/// use mcp_sansio::{Recorded, Tape};
 /// use std::sync::{Arc, Mutex};
 ///
 /// let kept = Arc::new(Mutex::new(Vec::new()));
@@ -94,18 +96,18 @@ impl<'r> Replay<'r> {
     pub fn new(recording: &'r [u8]) -> Result<Self, ReplayError> {
         let (first, rest) = first_line(recording, 1)?;
         let not_one =
-            |error: &dyn ToString| RecordingError::NotARecording { reason: error.to_string() };
+            |error: &dyn ToString| ReplayError::NotARecording { reason: error.to_string() };
         let Some(first) = first else {
-            return Err(not_one(&"it is empty").into());
+            return Err(not_one(&"it is empty"));
         };
         let Version { recording: found } =
             serde_json::from_str(first).map_err(|error| not_one(&error))?;
         if found != FORMAT {
-            return Err(RecordingError::UnknownFormat { found, known: FORMAT }.into());
+            return Err(ReplayError::UnknownFormat { found, known: FORMAT });
         }
         let start: Start<'_> = serde_json::from_str(first).map_err(|error| not_one(&error))?;
         let unperformable =
-            |Unperformable(reason)| RecordingError::NotARecording { reason: reason.to_string() };
+            |Unperformable(reason)| ReplayError::NotARecording { reason: reason.to_string() };
         let noted = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&noted);
         let tape = Tape::of_replay(move |line| lines.lock(|lines| lines.extend_from_slice(line)));
@@ -132,7 +134,7 @@ impl<'r> Replay<'r> {
     fn try_step(&mut self) -> Result<Option<ReplayStep<'r>>, ReplayError> {
         let line = self.line + 1;
         let (Some(text), rest) = first_line(self.rest, line)? else { return Ok(None) };
-        let damaged = |reason: String| RecordingError::Damaged { line, reason };
+        let damaged = |reason: String| ReplayError::Damaged { line, reason };
         let call: Call<'_> =
             serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
         self.machine.perform(&call).map_err(|Unperformable(reason)| damaged(reason.to_string()))?;
@@ -167,14 +169,14 @@ struct Version {
 
 /// Returns the first line of `rest` without its newline, and the remaining bytes. The line is
 /// `None` at the end of the recording.
-fn first_line(rest: &[u8], line: usize) -> Result<(Option<&str>, &[u8]), RecordingError> {
+fn first_line(rest: &[u8], line: usize) -> Result<(Option<&str>, &[u8]), ReplayError> {
     let Some(end) = memchr::memchr(b'\n', rest) else {
-        let cut = RecordingError::CutShort { line };
+        let cut = ReplayError::CutShort { line };
         return if rest.is_empty() { Ok((None, rest)) } else { Err(cut) };
     };
     let text = str::from_utf8(&rest[..end]).map_err(|error| match line {
-        1 => RecordingError::NotARecording { reason: error.to_string() },
-        _ => RecordingError::Damaged { line, reason: error.to_string() },
+        1 => ReplayError::NotARecording { reason: error.to_string() },
+        _ => ReplayError::Damaged { line, reason: error.to_string() },
     })?;
     Ok((Some(text), &rest[end + 1..]))
 }
@@ -452,11 +454,10 @@ fn singular(name: &str) -> Result<&'static str, Unperformable> {
     found.ok_or(Unperformable("the field may be repeated"))
 }
 
-/// A recording cannot be read, or not completely. It was written incorrectly, truncated or
-/// modified.
+/// The reason why a replay stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RecordingError {
+pub enum ReplayError {
     /// The first line is not that of a recording.
     #[error("this is not a recording: {reason}")]
     NotARecording {
@@ -486,15 +487,6 @@ pub enum RecordingError {
         /// The number of the line; the first line is 1.
         line: usize,
     },
-}
-
-/// The reason why a replay stopped.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// The rest of the recording cannot be read.
-    #[error(transparent)]
-    Recording(#[from] RecordingError),
     /// The machine behaved differently from the recording.
     #[error(transparent)]
     Difference(#[from] Difference),

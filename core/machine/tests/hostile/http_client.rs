@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use mcp_sansio::http::{
     Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
-    IncomingResponse, Location, Status,
+    IncomingResponse, Location,
 };
 use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{
     self, CallOptions, ClientMachine, Event, Failure, Limits, TransportFailure,
 };

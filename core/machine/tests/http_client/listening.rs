@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeFailure;
-use mcp_sansio::http::{Client, ClientTransmit, IncomingResponse, Status};
+use mcp_sansio::http::{Client, ClientTransmit, IncomingResponse};
 use mcp_sansio::jsonrpc::{ErrorObject, RequestId};
+use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{ClientMachine, Event, MessageMiddleware, MiddlewareMessage, RequestAction};
 use mcp_sansio::protocol::SubscriptionFilter;
 use mcp_sansio::{Revision, Revisions};

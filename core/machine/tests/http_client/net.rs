@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use mcp_sansio::http::{
     ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse, Location,
-    OutgoingRequest, Status,
+    OutgoingRequest,
 };
 use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{
     self, CallHandle, CallOptions, ClientMachine, Ended, Event, Failure, InputRequested,
     TransportFailure,

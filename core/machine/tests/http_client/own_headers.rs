@@ -1,10 +1,11 @@
 //! Header fields that the application adds, to all requests or to those of one call.
 
-use mcp_sansio::http::{HeaderFields, HttpClientOptions, InvalidHeader};
+use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     CallOptions, Client, ClientCommand, ClientOptions, CommandError, MethodName,
 };
+use mcp_sansio::peer::{HeaderFields, InvalidHeader};
 use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision};
 

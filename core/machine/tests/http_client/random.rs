@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use mcp_sansio::http::{
     ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, LostSession,
-    Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{CallHandle, CallOptions, ClientMachine, Event};
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::{Era, Instant, Revision, Revisions};

@@ -351,7 +351,7 @@ fn the_session_id_does_not_appear_in_debug_output() {
     net.sent();
     assert_eq!(net.field(2, "mcp-session-id").as_deref(), Some("very-secret"));
     assert!(!format!("{:?}", net.request(2)).contains("very-secret"));
-    let mut head = mcp_sansio::http::IncomingResponse::new(mcp_sansio::http::Status::OK);
+    let mut head = mcp_sansio::http::IncomingResponse::new(mcp_sansio::peer::Status::OK);
     head.field("Mcp-Session-Id", b"very-secret");
     assert!(!format!("{head:?}").contains("very-secret") && !format!("{head:?}").contains("118"));
 }

@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_sansio::http::{
-    EventStore, HttpRejection, HttpServerOptions, NotStored, ResponseMode, Status,
-};
+use mcp_sansio::http::{EventStore, HttpServerOptions, NotStored, ResponseMode};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, ServerMachine, Subject};
+use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio::{Principal, Revision};
 use proptest::prelude::*;

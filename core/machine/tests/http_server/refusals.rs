@@ -3,8 +3,9 @@
 use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
-use mcp_sansio::http::{HttpRejection, HttpServerOptions, ParsedBody, ResponseMode, Status};
+use mcp_sansio::http::{HttpServerOptions, ParsedBody, ResponseMode};
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message};
+use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio::{Revision, Revisions};
 
 use crate::answers::ask_for_roots;

@@ -5,10 +5,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::http::{
-    ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, RequestHead, ServerTransmit,
-};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, ParsedBody, RequestHead, ServerTransmit};
 use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::HttpRejection;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, ServerMachine, Subject};
 use mcp_sansio::protocol::Side;
 use mcp_sansio::{Instant, Principal};

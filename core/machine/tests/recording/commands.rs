@@ -1,7 +1,7 @@
+use mcp_sansio::Recorded;
 use mcp_sansio::jsonrpc::{RawJson, WriteError, WriteJson};
 use mcp_sansio::peer::{Body, ClientCommand, Server, ServerCommand, ServerOptions};
 use mcp_sansio::protocol::{CallToolResult, Implementation, Verbatim};
-use mcp_sansio::recording::Recorded;
 use mcp_sansio::{Instant, Revision};
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-use mcp_sansio::recording::{FORMAT, RecordingError, Replay, ReplayError};
+use mcp_sansio::recording::{FORMAT, Replay, ReplayError};
 use proptest::prelude::*;
 
 use crate::golden::GOLDEN;
@@ -52,12 +52,12 @@ fn a_truncated_recording_is_replayed_up_to_its_end() {
         let before = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
         let at_end = cut > 0 && whole[cut - 1] == b'\n';
         let expected = match before {
-            0 if cut == 0 => Some(RecordingError::NotARecording { reason: "it is empty".into() }),
+            0 if cut == 0 => Some(ReplayError::NotARecording { reason: "it is empty".into() }),
             _ if at_end => None,
-            _ => Some(RecordingError::CutShort { line: before + 1 }),
+            _ => Some(ReplayError::CutShort { line: before + 1 }),
         };
         let played = play(&whole[..cut]);
-        assert_eq!(played, (before.saturating_sub(1), expected.map(ReplayError::from)), "{cut}");
+        assert_eq!(played, (before.saturating_sub(1), expected), "{cut}");
     }
 }
 
@@ -65,15 +65,15 @@ fn a_truncated_recording_is_replayed_up_to_its_end() {
 fn an_unknown_format_is_reported_and_not_read() {
     let (found, known) = (FORMAT + 1, FORMAT);
     let later = format!("{{\"recording\":{found},\"anything\":1}}\n");
-    let error = RecordingError::UnknownFormat { found, known };
-    assert_eq!(play(later.as_bytes()), (0, Some(error.into())));
+    let error = ReplayError::UnknownFormat { found, known };
+    assert_eq!(play(later.as_bytes()), (0, Some(error)));
 }
 
 #[test]
 fn input_that_is_not_a_recording_is_an_error() {
     for text in ["{}\n", "x\n", "\n", "{\"recording\":2}\n", "\u{0}\n", "[]\n"] {
         let (steps, error) = play(text.as_bytes());
-        let Some(ReplayError::Recording(RecordingError::NotARecording { .. })) = error else {
+        let Some(ReplayError::NotARecording { .. }) = error else {
             panic!("{text:?}: {error:?}");
         };
         assert_eq!(steps, 0);
@@ -94,7 +94,7 @@ fn an_unknown_command_is_an_error() {
         "x",
     ] {
         let (steps, error) = play(format!("{start}\n{call}\n").as_bytes());
-        let Some(ReplayError::Recording(RecordingError::Damaged { line: 2, .. })) = error else {
+        let Some(ReplayError::Damaged { line: 2, .. }) = error else {
             panic!("{call}: {error:?}");
         };
         assert_eq!(steps, 0);

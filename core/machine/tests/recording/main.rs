@@ -12,9 +12,9 @@ mod secrets;
 mod session_items;
 
 use mcp_sansio::Instant;
+use mcp_sansio::Recorded;
 use mcp_sansio::peer::{Server, ServerOptions};
 use mcp_sansio::protocol::Implementation;
-use mcp_sansio::recording::Recorded;
 
 /// Returns a short recording: a ping, its response, and the end.
 fn short() -> Vec<u8> {

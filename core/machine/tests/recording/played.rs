@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mcp_sansio::Instant;
 use mcp_sansio::http;
 use mcp_sansio::peer::{self, ClientOptions, ServerOptions};
-use mcp_sansio::recording::{Recorded, Replay, Tape};
+use mcp_sansio::recording::Replay;
+use mcp_sansio::{Recorded, Tape};
 
 pub(crate) type Client = Recorded<peer::Client>;
 pub(crate) type HttpClient = Recorded<http::Client>;

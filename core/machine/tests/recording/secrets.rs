@@ -1,10 +1,11 @@
+use mcp_sansio::Recorded;
 use mcp_sansio::http::{
     Client, HttpClientOptions, HttpServerOptions, IncomingResponse, Location, RequestHead, Server,
-    ServerTransmit, Status,
+    ServerTransmit,
 };
 use mcp_sansio::peer;
+use mcp_sansio::peer::Status;
 use mcp_sansio::protocol::Implementation;
-use mcp_sansio::recording::Recorded;
 use mcp_sansio::{Caller, Instant, Principal};
 
 use crate::played::Played;

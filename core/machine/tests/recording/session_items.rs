@@ -1,11 +1,11 @@
 //! Items for the session of a byte stream: a replay has another seed, and so another key.
 
 use mcp_sansio::Instant;
+use mcp_sansio::Recorded;
 use mcp_sansio::catalog::{Audience, Catalog};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Server, ServerOptions};
 use mcp_sansio::protocol::{Implementation, Tool};
-use mcp_sansio::recording::Recorded;
 
 use crate::played::Played;
 

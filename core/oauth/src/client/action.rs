@@ -10,8 +10,8 @@ use super::AuthorizationClient;
 use super::authentication::SigningInput;
 use super::proof::ProvenRequest;
 use crate::{
-    DuplicateParameter, InvalidIssuer, InvalidRedirectUri, MetadataFault, NoAuthenticationMethod,
-    RegistrationFault, ResponseFault, TokenFault, TooManyScopes,
+    InvalidEndpoint, InvalidRedirectUri, MetadataFault, NoAuthenticationMethod, RegistrationFault,
+    ResponseFault, TokenFault,
 };
 
 /// The id of an [`AuthorizationAction`], for its answer.
@@ -282,8 +282,8 @@ pub enum AuthorizationFailure {
         url: String,
     },
     /// The MCP server names an invalid issuer.
-    #[error("{0}")]
-    Issuer(#[from] InvalidIssuer),
+    #[error("the issuer is not usable: {0}")]
+    Issuer(#[from] InvalidEndpoint),
     /// The issuer has no metadata at any of the well-known URLs.
     #[error("no metadata found for the authorization server {issuer}")]
     NoMetadata {
@@ -337,17 +337,21 @@ pub enum AuthorizationFailure {
     RedirectUri(#[from] InvalidRedirectUri),
     /// The URL of the authorization endpoint contains a parameter of the client. The authorization
     /// server's error.
-    #[error("{url}: {fault}")]
+    #[error("{url}: the URL of the endpoint already has the parameter `{parameter}`")]
     Endpoint {
         /// The authorization endpoint.
         url: String,
-        /// The parameter.
-        fault: DuplicateParameter,
+        /// The name of the parameter.
+        parameter: &'static str,
     },
     /// The server requires more scopes than
-    /// [`AuthorizationLimits::scopes_max`](super::AuthorizationLimits::scopes_max).
-    #[error("{0}")]
-    Scopes(#[from] TooManyScopes),
+    /// [`AuthorizationLimits::scopes_max`](super::AuthorizationLimits::scopes_max). Requesting only
+    /// some of them would be a guess.
+    #[error("more than {max} scopes")]
+    Scopes {
+        /// The limit.
+        max: usize,
+    },
     /// The authorization server does not know the client: configure a registered client for this
     /// issuer, the metadata document of the client, or the metadata to register with.
     #[error(

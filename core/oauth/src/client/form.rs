@@ -16,13 +16,6 @@ pub(crate) struct Form {
     text: String,
 }
 
-/// The URL of an endpoint has a parameter that the client must set. The error of the authorization
-/// server, or an attack through its metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the URL of the endpoint already has the parameter `{0}`")]
-#[non_exhaustive]
-pub struct DuplicateParameter(pub &'static str);
-
 impl Form {
     /// Creates a form without parameters.
     pub(crate) const fn new() -> Self {
@@ -52,13 +45,13 @@ impl Form {
     /// # Errors
     ///
     /// The endpoint already has one of these parameters: duplicates are not allowed.
-    pub(crate) fn appended_to(&self, endpoint: &Location) -> Result<String, DuplicateParameter> {
+    pub(crate) fn appended_to(&self, endpoint: &Location) -> Result<String, &'static str> {
         let url = endpoint.as_str();
         let query = url.split_once('?').map(|(_, query)| query);
         for (name, _) in parameters(query.unwrap_or_default()) {
             let name = decode(name);
             if let Some(name) = self.names.iter().find(|it| name.as_deref() == Some(**it)) {
-                return Err(DuplicateParameter(name));
+                return Err(name);
             }
         }
         let separator = match query {
@@ -124,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn appended(endpoint: &str, names: &[&'static str]) -> Result<String, DuplicateParameter> {
+    fn appended(endpoint: &str, names: &[&'static str]) -> Result<String, &'static str> {
         let mut form = Form::new();
         for name in names {
             form.push(name, "1");
@@ -158,7 +151,7 @@ mod tests {
     fn an_endpoint_cannot_set_a_parameter_of_the_client() {
         for query in ["state=x", "a&state", "a=b&st%61te=x&c"] {
             let url = appended(&format!("https://a.example/?{query}"), &["scope", "state"]);
-            assert_eq!(url, Err(DuplicateParameter("state")), "{query}");
+            assert_eq!(url, Err("state"), "{query}");
         }
     }
 

@@ -10,8 +10,8 @@ use super::registration::check_client_id;
 use crate::discovery::is_secure;
 use crate::dpop::ProofKey;
 use crate::{
-    InvalidClientDocument, InvalidDpopKey, InvalidEndpoint, InvalidIssuer, InvalidRedirectUri,
-    MetadataUrls, check_redirect_uri,
+    InvalidClientDocument, InvalidDpopKey, InvalidEndpoint, InvalidRedirectUri, MetadataUrls,
+    check_redirect_uri,
 };
 
 /// How a client gets tokens, and its identity.
@@ -63,8 +63,8 @@ pub enum InvalidOption {
     #[error("{0}")]
     Dpop(#[from] InvalidDpopKey),
     /// An issuer is invalid.
-    #[error("{0}")]
-    Issuer(#[from] InvalidIssuer),
+    #[error("the issuer is not usable: {0}")]
+    Issuer(#[from] InvalidEndpoint),
     /// A registered client has a credential and no issuer: any authorization server that the MCP
     /// server names would get it. Name the issuer, or state with
     /// [`registered_trusting_first_issuer`](AuthorizationOptions::registered_trusting_first_issuer)

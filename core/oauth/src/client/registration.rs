@@ -13,7 +13,7 @@ use super::metadata::{
 };
 use super::response::{InvalidRedirectUri, check_redirect_uri};
 use super::scopes::Scopes;
-use super::token::GrantType;
+use super::token::{ErrorResponse, GrantType};
 use crate::client::{ApplicationType, ClientMetadata};
 
 /// The longest accepted id and password, in bytes: they are sent often.
@@ -51,17 +51,6 @@ pub(crate) struct Registration {
     pub(crate) redirect_uris: Option<Vec<String>>,
 }
 
-/// The error of a registration endpoint. Unverified text of the authorization server, for display
-/// only. Only printable characters are kept, at most 1,024 per field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RegistrationError {
-    /// The error code: `invalid_redirect_uri`, `invalid_client_metadata`, …
-    pub error: String,
-    /// The error message for developers.
-    pub description: Option<String>,
-}
-
 /// Why a client was not registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -76,10 +65,10 @@ pub enum RegistrationFault {
     /// The authorization server does not accept the redirect URIs, or not for this type of
     /// application: see [`ApplicationType`].
     #[error("the authorization server does not accept the redirect URI: {0}")]
-    RedirectUri(RegistrationError),
+    RedirectUri(ErrorResponse),
     /// The authorization server refuses the registration.
     #[error("the authorization server does not register the client: {0}")]
-    Refused(RegistrationError),
+    Refused(ErrorResponse),
 }
 
 /// Chooses the method to register with from those that the authorization server's metadata lists.
@@ -162,7 +151,7 @@ impl Registration {
         let answer: Answer = read_object(body)?;
         if let Some(error) = &answer.error {
             let description = answer.error_description.as_deref().map(printable);
-            let error = RegistrationError { error: printable(error), description };
+            let error = ErrorResponse { error: printable(error), description, uri: None };
             // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]
             return Err(match &*error.error {
                 "invalid_redirect_uri" => RegistrationFault::RedirectUri(error),
@@ -229,16 +218,6 @@ impl fmt::Debug for Registration {
     /// Omits the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registration").field("client_id", &self.client_id).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Display for RegistrationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.error)?;
-        match &self.description {
-            Some(description) => write!(f, " ({description})"),
-            None => Ok(()),
-        }
     }
 }
 

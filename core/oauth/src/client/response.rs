@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::form::{decode, parameters};
 use super::metadata::printable;
+use super::token::ErrorResponse;
 use crate::client::{ApplicationType, AuthorizationRequest};
 use crate::discovery::is_secure;
 
@@ -55,19 +56,6 @@ impl<'a> ExpectedResponse<'a> {
 #[derive(Clone, PartialEq, Eq)]
 pub struct AuthorizationCode(String);
 
-/// The error of an authorization server. It comes from the issuer through the user's browser:
-/// unverified text, for display only. Only printable characters are kept, at most 1,024 per field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AuthorizationError {
-    /// The error code: `access_denied`, `invalid_scope`, …
-    pub error: String,
-    /// The error message for developers.
-    pub description: Option<String>,
-    /// The URL of a page about the error.
-    pub uri: Option<String>,
-}
-
 /// Why an authorization response is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -94,7 +82,7 @@ pub enum ResponseFault {
     NoCode,
     /// The authorization server, or the user, refused the request.
     #[error("the authorization server answered `{}`", .0.error)]
-    Refused(AuthorizationError),
+    Refused(ErrorResponse),
 }
 
 impl AuthorizationResponse {
@@ -164,7 +152,7 @@ impl AuthorizationResponse {
         // only after these checks.
         match (self.code, self.error) {
             (Some(code), None) if !code.is_empty() => Ok(AuthorizationCode(code)),
-            (None, Some(error)) => Err(ResponseFault::Refused(AuthorizationError {
+            (None, Some(error)) => Err(ResponseFault::Refused(ErrorResponse {
                 error: printable(&error),
                 description: self.error_description.as_deref().map(printable),
                 uri: self.error_uri.as_deref().map(printable),
@@ -454,7 +442,7 @@ mod tests {
     fn an_error_is_reported_only_from_the_expected_issuer() {
         // Rule: [AUTHC-061].
         let error = "&error=access_denied&error_description=No%21&error_uri=x";
-        let told = ResponseFault::Refused(AuthorizationError {
+        let told = ResponseFault::Refused(ErrorResponse {
             error: "access_denied".into(),
             description: Some("No!".into()),
             uri: Some("x".into()),

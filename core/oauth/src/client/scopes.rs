@@ -6,23 +6,14 @@ use core::fmt;
 
 use mcp_sansio::Revision;
 
+use super::AuthorizationFailure;
+
 /// The scope that requests a refresh token (OpenID Connect Core, section 11).
 pub(crate) const OFFLINE_ACCESS: &str = "offline_access";
 
 /// Scopes (RFC 6749, section 3.3), without duplicates, in their original order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scopes(Vec<String>);
-
-/// There are more scopes than
-/// [`AuthorizationLimits::scopes_max`](crate::client::AuthorizationLimits::scopes_max). The error
-/// of the server that named them; requesting only some of them would be a guess.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {max} scopes")]
-#[non_exhaustive]
-pub struct TooManyScopes {
-    /// The limit.
-    pub max: usize,
-}
 
 /// The inputs for selecting scopes.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +43,7 @@ impl Scopes {
     }
 
     /// Parses scopes separated by spaces. Skips invalid ones.
-    pub(crate) fn parse(text: &str, max: usize) -> Result<Self, TooManyScopes> {
+    pub(crate) fn parse(text: &str, max: usize) -> Result<Self, AuthorizationFailure> {
         let mut scopes = Self::new();
         scopes.extend(text.split(' '), max)?;
         Ok(scopes)
@@ -63,13 +54,13 @@ impl Scopes {
         &mut self,
         scopes: impl IntoIterator<Item = &'a str>,
         max: usize,
-    ) -> Result<(), TooManyScopes> {
+    ) -> Result<(), AuthorizationFailure> {
         for scope in scopes {
             if !is_scope(scope) || self.contains(scope) {
                 continue;
             }
             if self.0.len() >= max {
-                return Err(TooManyScopes { max });
+                return Err(AuthorizationFailure::Scopes { max });
             }
             self.0.push(scope.into());
         }
@@ -77,7 +68,7 @@ impl Scopes {
     }
 
     /// Selects the scopes to request.
-    pub(crate) fn select(from: &ScopeSelection<'_>) -> Result<Self, TooManyScopes> {
+    pub(crate) fn select(from: &ScopeSelection<'_>) -> Result<Self, AuthorizationFailure> {
         let max = from.max;
         // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-055]
         let mut scopes = from.held.clone();
@@ -194,10 +185,13 @@ mod tests {
 
     #[test]
     fn too_many_scopes_are_refused() {
-        let few = Err(TooManyScopes { max: 2 });
+        let few = Err(AuthorizationFailure::Scopes { max: 2 });
         assert_eq!(Scopes::parse("a b a b", 2), Ok(scopes("a b")));
         assert_eq!(Scopes::parse("a b c", 2), few);
-        assert_eq!(scopes("a b").extend(["b", "c"], 2), Err(TooManyScopes { max: 2 }));
+        assert_eq!(
+            scopes("a b").extend(["b", "c"], 2),
+            Err(AuthorizationFailure::Scopes { max: 2 })
+        );
     }
 
     #[test]
@@ -230,7 +224,7 @@ mod tests {
         let held = scopes("a b");
         assert_eq!(selected(&selection(Some("c b"), None, &held)), "a b c");
         let many = selection(Some("c d e"), None, &held);
-        assert_eq!(Scopes::select(&many), Err(TooManyScopes { max: 4 }));
+        assert_eq!(Scopes::select(&many), Err(AuthorizationFailure::Scopes { max: 4 }));
     }
 
     #[test]

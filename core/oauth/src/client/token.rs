@@ -183,12 +183,13 @@ pub(crate) struct TokenResponse {
     pub(crate) scope: Option<String>,
 }
 
-/// The error of a token endpoint. Unverified text of the authorization server, for display only.
-/// Only printable characters are kept, at most 1,024 per field.
+/// The error of an authorization server, from any of its endpoints. Unverified text, for display
+/// only; that of an authorization has come through the user's browser. Only printable characters are
+/// kept, at most 1,024 per field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct TokenError {
-    /// The error code: `invalid_grant`, `invalid_client`, …
+pub struct ErrorResponse {
+    /// The error code: `invalid_grant`, `invalid_redirect_uri`, `access_denied`, …
     pub error: String,
     /// The error message for developers.
     pub description: Option<String>,
@@ -216,7 +217,7 @@ pub enum TokenFault {
     Token,
     /// The authorization server refuses the request.
     #[error("the token endpoint refused the request: {0}")]
-    Refused(TokenError),
+    Refused(ErrorResponse),
 }
 
 /// The members of a response. Those that the client can do without are read leniently: the user has
@@ -252,7 +253,7 @@ impl TokenResponse {
     pub(crate) fn parse(body: &[u8], purpose: TokenPurpose) -> Result<Self, TokenFault> {
         let answer: Answer = read_object(body)?;
         if let Some(error) = &answer.error {
-            return Err(TokenFault::Refused(TokenError {
+            return Err(TokenFault::Refused(ErrorResponse {
                 error: printable(error),
                 description: answer.error_description.as_deref().map(printable),
                 uri: answer.error_uri.as_deref().map(printable),
@@ -295,7 +296,7 @@ impl TokenPurpose {
     }
 }
 
-impl TokenError {
+impl ErrorResponse {
     /// Removes a secret that the authorization server repeats.
     pub(crate) fn leave_out(&mut self, secret: &str) {
         let texts = [&mut self.description, &mut self.uri].into_iter().flatten();
@@ -312,7 +313,7 @@ impl TokenError {
     }
 }
 
-impl fmt::Display for TokenError {
+impl fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.error)?;
         match &self.description {

@@ -4,8 +4,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use mcp_sansio::http::{Content, HttpRejection, RequestHead, Response, ResponseHead, Status};
+use mcp_sansio::http::{Content, RequestHead, Response, ResponseHead};
 use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::{HttpRejection, Status};
 use serde::Serialize;
 
 use super::dpop::{ProofRefusal, Unaccepted};

@@ -2,8 +2,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::http::{HttpRejection, ParsedBody, Status};
+use mcp_sansio::http::ParsedBody;
 use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio::{Caller, Credentials, Principal};
 use mcp_sansio_sync::Arc;
 

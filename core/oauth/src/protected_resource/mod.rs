@@ -19,7 +19,7 @@ use mcp_sansio::http::{InvalidUrl, Location};
 use mcp_sansio::protocol::Method;
 use mcp_sansio_sync::Arc;
 
-use super::discovery::{InvalidIssuer, MetadataUrls};
+use super::discovery::{InvalidEndpoint, MetadataUrls};
 use super::resource::{ResourceMismatch, ResourceUri, is_same_resource};
 
 use scope::Hierarchy;
@@ -85,7 +85,7 @@ pub enum InvalidResource {
         /// The issuer identifier.
         issuer: String,
         /// The fault.
-        reason: InvalidIssuer,
+        reason: InvalidEndpoint,
     },
     /// The list of authorization servers is empty.
     #[error(

@@ -3,8 +3,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use mcp_sansio::Principal;
-use mcp_sansio::http::{HttpRejection, ParsedBody, Status};
+use mcp_sansio::http::ParsedBody;
 use mcp_sansio::jsonrpc::ParseLimits;
+use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio_sync::Arc;
 
 use crate::{BearerChallenge, Challenge};

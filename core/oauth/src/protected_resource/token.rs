@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use core::{fmt, hint};
 
 use mcp_sansio::Principal;
-use mcp_sansio::http::{AuthorizationField, HttpRejection, RequestHead};
+use mcp_sansio::http::{AuthorizationField, RequestHead};
+use mcp_sansio::peer::HttpRejection;
 use sha2::{Digest, Sha256};
 
 use super::{DpopProof, ProtectedResource};
@@ -326,7 +327,7 @@ impl fmt::Debug for StaticTokens {
 mod tests {
     use alloc::format;
 
-    use mcp_sansio::http::Status;
+    use mcp_sansio::peer::Status;
 
     use super::super::tests::{read, resource};
     use super::*;

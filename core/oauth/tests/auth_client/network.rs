@@ -9,9 +9,10 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use mcp_sansio::http::{
-    self, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location, Status,
+    self, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location,
 };
 use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{self, CallHandle, CallOptions, ClientMachine, TransportFailure};
 use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision, Revisions};

@@ -1,8 +1,9 @@
 //! Programs as an application would have them: each is a process, with a client of this project.
 
+use mcp_sansio_std::http::Location;
 use mcp_sansio_std::protocol::ResourceContents;
 use mcp_sansio_std::{
-    Client, Connector, Host, HttpClientOptions, HttpConnection, Location, NoArguments, Proxy, Wait,
+    Client, Connector, Host, HttpClientOptions, HttpConnection, NoArguments, Proxy, Wait,
     connect_with,
 };
 use serde_json::{Value, json};

@@ -8,8 +8,9 @@ use crate::operation::{Operation, script};
 use mcp_sansio::Instant;
 use mcp_sansio::http::{
     Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
-    IncomingResponse, Location, LostSession, Status,
+    IncomingResponse, Location, LostSession,
 };
+use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{Applied, CallHandle, ClientMachine, Event, InputHandle, Subject};
 
 use super::heads::{check_event_id, check_fields};

@@ -1,7 +1,8 @@
 use crate::conformance::ConformanceChecker;
 use mcp_sansio::framing::SseDecoder;
-use mcp_sansio::http::{Content, ResponseHead, Status};
+use mcp_sansio::http::{Content, ResponseHead};
 use mcp_sansio::peer::Limits;
+use mcp_sansio::peer::Status;
 
 use super::heads::check_fields;
 

@@ -8,11 +8,12 @@ use crate::commands;
 use crate::inputs;
 use crate::operation::{Operation, script};
 use mcp_sansio::http::{
-    ExchangeId, HttpRejection, HttpServerOptions, RequestHead, Response, ResponseMode, Server,
-    ServerLimits, ServerTimeouts, ServerTransmit, Status,
+    ExchangeId, HttpServerOptions, RequestHead, Response, ResponseMode, Server, ServerLimits,
+    ServerTimeouts, ServerTransmit,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
 use mcp_sansio::peer::{Event, Limits, Request, RequestHandle, ServerMachine, Subject};
+use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio::{Caller, Instant, Principal, Revision, Revisions};
 
 use super::reply::Reply;

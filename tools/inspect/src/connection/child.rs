@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use mcp_sansio_cli::canned::Seen;
 use mcp_sansio_cli::wire::{Direction, Lines, Noise, Viewer};
-use mcp_sansio_tokio::{Error, GracePeriods, SpawnOptions, TransferDirection, spawn_with};
+use mcp_sansio_tokio::adapter::child::{GracePeriods, TransferDirection};
+use mcp_sansio_tokio::{Error, SpawnOptions, spawn_with};
 
 use super::{alarm, host, remark, silence, violation, within};
 use crate::failure::Failure;

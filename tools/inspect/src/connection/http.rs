@@ -10,10 +10,10 @@ use mcp_sansio_cli::canned::Seen;
 use mcp_sansio_cli::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_cli::together::before;
 use mcp_sansio_handlers::Host;
-use mcp_sansio_tokio::{
-    ConnectError, Connector, ConnectorError, HttpDriver, TokioExchanger, TokioTimer, now, seed,
-    with_system_support,
-};
+use mcp_sansio_tokio::adapter::http_client::HttpDriver;
+use mcp_sansio_tokio::auth::with_system_support;
+use mcp_sansio_tokio::runtime::{TokioExchanger, TokioTimer};
+use mcp_sansio_tokio::{ConnectError, Connector, ConnectorError, now, seed};
 
 use super::{converse, host, remark, sign_in, silence, violation};
 use crate::failure::Failure;

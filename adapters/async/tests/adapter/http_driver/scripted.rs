@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
+use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest};
+use mcp_sansio::peer::Status;
 use mcp_sansio_async::Timer;
 use mcp_sansio_async::http_client::{Exchange, Exchanger};
 

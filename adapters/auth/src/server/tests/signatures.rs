@@ -108,7 +108,6 @@ fn a_member_that_is_there_twice_is_refused() {
     assert!(matches!(result, Err(JwtError::Malformed(_))), "{result:?}");
 }
 
-#[cfg(feature = "client")]
 #[test]
 fn a_token_of_a_signer_is_verified() {
     use crate::Signer;

@@ -1,6 +1,6 @@
 use std::future::Future;
 
-use mcp_sansio_tokio::FetchError;
+use mcp_sansio_tokio::adapter::http_client::FetchError;
 use tokio::io::AsyncWriteExt;
 
 use super::origin::{connector, listen, read_request, within};

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
-use mcp_sansio_tokio::{Connector, ConnectorBuilder, Proxy, ResponseBody};
+use mcp_sansio_tokio::adapter::http_client::ResponseBody;
+use mcp_sansio_tokio::runtime::ConnectorBuilder;
+use mcp_sansio_tokio::{Connector, Proxy};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpListener;
 

@@ -73,8 +73,9 @@ impl LoadedSkill {
         let content = read_file(&client, skill.entry(), &uri, &read).await?;
         let invalid = |reason| VerificationError::Frontmatter { uri: uri.clone(), reason };
         let (frontmatter, body) = Frontmatter::parse(&content.bytes).map_err(invalid)?;
-        if let Some(difference) = skill.entry().frontmatter.difference(&frontmatter) {
-            return Err(VerificationError::Difference { uri, difference }.into());
+        if let Some(field) = skill.entry().frontmatter.difference(&frontmatter) {
+            let field = field.into();
+            return Err(VerificationError::Difference { uri, field }.into());
         }
         let body = content.bytes.len() - body.len();
         let file = SkillFile { origin: skill.id().clone(), uri, content };
@@ -551,18 +552,6 @@ pub struct SkillId {
     pub uri: SkillUri,
 }
 
-/// A path is not that of a [`SkillId`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidSkillPath {
-    /// It is not two names with a `/` between them, as [`SkillId::path`] writes them.
-    #[error("the path is not one that `SkillId::path` wrote")]
-    Form,
-    /// The second name is not the URI of a skill.
-    #[error(transparent)]
-    Uri(#[from] InvalidSkillUri),
-}
-
 impl SkillId {
     /// Creates the identity of a skill.
     #[must_use]
@@ -587,9 +576,9 @@ impl SkillId {
     /// # Errors
     ///
     /// The path was not written by it.
-    pub fn from_path(path: &str) -> Result<Self, InvalidSkillPath> {
-        let (server, uri) = path.split_once('/').ok_or(InvalidSkillPath::Form)?;
-        let decode = |name| decode(name).ok_or(InvalidSkillPath::Form);
+    pub fn from_path(path: &str) -> Result<Self, InvalidSkillUri> {
+        let (server, uri) = path.split_once('/').ok_or(InvalidSkillUri::Path)?;
+        let decode = |name| decode(name).ok_or(InvalidSkillUri::Path);
         Ok(Self { server: decode(server)?, uri: SkillUri::parse(decode(uri)?)? })
     }
 }

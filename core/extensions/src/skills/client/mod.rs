@@ -18,7 +18,7 @@ use mcp_sansio_sync::Mutex;
 
 use super::ID;
 use super::entry::{InvalidSkill, Skill, SkillDigest, SkillLimits};
-use super::frontmatter::{FrontmatterDifference, InvalidFrontmatter};
+use super::frontmatter::InvalidFrontmatter;
 use super::messages::{
     GET_SKILL, GetSkillParams, LIST_SKILLS, ListSkillsParams, READ_DIRECTORY, ReadDirectoryParams,
 };
@@ -28,8 +28,8 @@ use super::uri::{InvalidSkillReference, InvalidSkillUri, SkillUri};
 use loaded::{Cache, Content};
 
 pub use loaded::{
-    InvalidSkillPath, LoadedSkill, NotApproved, RefreshedSkill, SkillApproval, SkillChild,
-    SkillDirectory, SkillFile, SkillId,
+    LoadedSkill, NotApproved, RefreshedSkill, SkillApproval, SkillChild, SkillDirectory, SkillFile,
+    SkillId,
 };
 
 /// The most pages of a list. 1,000, as for the lists of the protocol: a longer list is made up by
@@ -540,11 +540,11 @@ pub enum VerificationError {
         reason: InvalidFrontmatter,
     },
     /// The frontmatter of the `SKILL.md` is not that of the entry.
-    #[error("the frontmatter of {uri:?} is not that of its entry: {difference}")]
+    #[error("the frontmatter of {uri:?} is not that of its entry: the field {field:?} differs")]
     Difference {
         /// The file.
         uri: String,
-        /// The field that differs.
-        difference: FrontmatterDifference,
+        /// The name of the field that differs.
+        field: String,
     },
 }

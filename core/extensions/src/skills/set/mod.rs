@@ -21,7 +21,7 @@ use mcp_sansio::protocol::{
 
 use super::META_PREFIX;
 use super::entry::{InvalidSkill, Skill};
-use super::frontmatter::{Frontmatter, FrontmatterDifference, InvalidFrontmatter};
+use super::frontmatter::{Frontmatter, InvalidFrontmatter};
 use super::messages::ReadDirectoryResult;
 use super::uri::{InvalidSkillUri, SKILL_FILE, decode_path, encode_segment, is_plain_path};
 
@@ -99,10 +99,10 @@ pub enum SkillReadError {
     /// The `SKILL.md` of a [`GeneratedSkill`] has no frontmatter: a bug of the server.
     #[error("the generated SKILL.md is not valid: {0}")]
     Frontmatter(#[from] InvalidFrontmatter),
-    /// The `SKILL.md` of a [`GeneratedSkill`] has not the frontmatter of its entry: a bug of the
-    /// server.
-    #[error("the generated SKILL.md does not agree with its entry: {0}")]
-    Difference(FrontmatterDifference),
+    /// The `SKILL.md` of a [`GeneratedSkill`] has not the frontmatter of its entry, in the named
+    /// field: a bug of the server.
+    #[error("the generated SKILL.md does not agree with its entry: the field {0:?} differs")]
+    Difference(String),
 }
 
 impl Default for SkillSet {
@@ -306,8 +306,8 @@ impl SkillSet {
         if path == SKILL_FILE {
             // MCP 2026-07-28 skills:skills#frontmatter [SKILL-032]
             let (frontmatter, _instructions) = Frontmatter::parse(&bytes)?;
-            if let Some(difference) = served.skill.frontmatter.difference(&frontmatter) {
-                return Err(SkillReadError::Difference(difference));
+            if let Some(field) = served.skill.frontmatter.difference(&frontmatter) {
+                return Err(SkillReadError::Difference(field.into()));
             }
         }
         let name = path.rsplit('/').next().unwrap_or(&path);

@@ -60,9 +60,9 @@ fn a_skill_file_with_another_frontmatter_is_not_loaded() {
         let (skills, mut pair) = connect(&forged.server());
         let loaded = pair.run(async { skills.load(&skills.get(A).await?).await });
         match loaded {
-            Err(SkillError::Verification(VerificationError::Difference { difference, .. })) => {
+            Err(SkillError::Verification(VerificationError::Difference { field, .. })) => {
                 assert_ne!(file, "no frontmatter");
-                assert!(["allowed-tools", "description"].contains(&difference.field.as_str()));
+                assert!(["allowed-tools", "description"].contains(&field.as_str()));
             }
             Err(SkillError::Verification(VerificationError::Frontmatter { .. })) => {
                 assert_eq!(file, "no frontmatter");

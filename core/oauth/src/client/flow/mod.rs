@@ -476,7 +476,7 @@ impl AuthorizationClient {
             let texts = [&tokens.stored.requested, &tokens.stored.granted];
             held.extend(texts.into_iter().flat_map(|it| it.split(' ')), max)?;
         }
-        Ok(Scopes::select(&ScopeSelection {
+        Scopes::select(&ScopeSelection {
             revision: self.options.revision,
             challenged: flow.challenge.as_ref().and_then(|it| it.scope.as_deref()),
             resource: flow.discovered.resource_scopes.as_deref(),
@@ -486,7 +486,7 @@ impl AuthorizationClient {
             // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-064]
             offline_access: self.options.offline_access && self.options.grant.needs_user(),
             max,
-        })?)
+        })
     }
 
     // ------------------------------------------------------------------ a user
@@ -520,9 +520,9 @@ impl AuthorizationClient {
         form.push("code_challenge_method", "S256");
         // MCP 2026-07-28 basic/authorization/index#resource-parameter-implementation [AUTHC-040]
         form.push("resource", resource.as_str());
-        let url = form
-            .appended_to(&endpoint)
-            .map_err(|fault| AuthorizationFailure::Endpoint { url: place(&endpoint), fault })?;
+        let url = form.appended_to(&endpoint).map_err(|parameter| {
+            AuthorizationFailure::Endpoint { url: place(&endpoint), parameter }
+        })?;
         let id = self.actions.next_id();
         let request = AuthorizationRequest { id, url, redirect_uri, issuer: issuer.clone() };
         self.actions.push(AuthorizationAction::Authorize(request));

@@ -23,7 +23,7 @@ use crate::client::form;
 use crate::client::metadata::is_same_issuer;
 use crate::client::scopes::Scopes;
 use crate::client::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenType};
-use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError, TokenFault};
+use crate::{AuthorizationCode, CodeVerifier, ErrorResponse, NoAuthenticationMethod, TokenFault};
 
 /// A token request.
 pub(super) struct TokenStep {
@@ -267,7 +267,7 @@ impl AuthorizationClient {
         flow: &mut Flow,
         step: &TokenStep,
         url: String,
-        error: TokenError,
+        error: ErrorResponse,
         now: Instant,
     ) -> StepResult {
         let unknown = error.error == "invalid_client" && self.is_registration(&step.identity);

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_sansio::Principal;
-use mcp_sansio::http::{HttpRejection, Location, Status};
+use mcp_sansio::http::Location;
+use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio_sync::Arc;
 use sha2::{Digest, Sha256};
 

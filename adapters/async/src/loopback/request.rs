@@ -9,24 +9,24 @@ use mcp_sansio::http::Location;
 
 /// The longest request, in bytes. 64 KiB: a redirect, and the cookies that other programs on this
 /// machine have set.
-pub const REQUEST_LENGTH_MAX: usize = 64 * 1024;
+pub(super) const REQUEST_LENGTH_MAX: usize = 64 * 1024;
 
 /// The most connections that may wait for their request. 16: browsers open some in advance. A
 /// further one replaces the oldest.
 pub const CONNECTIONS_MAX: usize = 16;
 
 /// Time limit of a connection for its request, and for reading its response. 10 s.
-pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
+pub(super) const CONNECTION_TIME: Duration = Duration::from_secs(10);
 
 /// Time limit of a user. 5 min: the default of the core.
 pub const USER_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// The default path of redirects.
-pub const PATH: &str = "/callback";
+pub(super) const PATH: &str = "/callback";
 
 /// The redirect target of a browser: a socket of this machine, and a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RedirectAddress {
+pub(super) struct RedirectAddress {
     socket: SocketAddr,
     path: String,
 }
@@ -45,7 +45,7 @@ pub enum InvalidRedirectAddress {
 
 /// The outcome of parsing the bytes received so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ParsedRequest<'a> {
+pub(super) enum ParsedRequest<'a> {
     /// The request is incomplete.
     Incomplete,
     /// A redirect to this address, with this target. It is not checked against pending
@@ -62,7 +62,7 @@ impl RedirectAddress {
     ///
     /// The address is invalid, see [`InvalidRedirectAddress`]: the caller's fault.
     // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-047]
-    pub fn new(
+    pub(super) fn new(
         socket: SocketAddr,
         path: impl Into<String>,
     ) -> Result<Self, InvalidRedirectAddress> {
@@ -80,14 +80,17 @@ impl RedirectAddress {
     /// # Errors
     ///
     /// The path is invalid, see [`InvalidRedirectAddress`]: the caller's fault.
-    pub fn with_path(&self, path: impl Into<String>) -> Result<Self, InvalidRedirectAddress> {
+    pub(super) fn with_path(
+        &self,
+        path: impl Into<String>,
+    ) -> Result<Self, InvalidRedirectAddress> {
         Self::new(self.socket, path)
     }
 
     /// Returns the error message for a request with another redirect URI, whose redirect would
     /// never arrive at this address.
     #[must_use]
-    pub fn mismatch(&self, other: &str) -> String {
+    pub(super) fn mismatch(&self, other: &str) -> String {
         format!(
             "the redirect URI of the request is `{other}`, but this listener has `{}`",
             self.redirect_uri()
@@ -96,7 +99,7 @@ impl RedirectAddress {
 
     /// Returns the redirect URI, for the options of the client.
     #[must_use]
-    pub fn redirect_uri(&self) -> String {
+    pub(super) fn redirect_uri(&self) -> String {
         format!("http://{}{}", self.socket, self.path)
     }
 
@@ -105,7 +108,7 @@ impl RedirectAddress {
     ///
     /// It only accepts redirects as browsers send them: a `GET` in HTTP/1, without a body.
     #[must_use]
-    pub fn read<'a>(&self, request: &'a [u8]) -> ParsedRequest<'a> {
+    pub(super) fn read<'a>(&self, request: &'a [u8]) -> ParsedRequest<'a> {
         // A request without a body ends with an empty line.
         if !request.ends_with(b"\r\n\r\n") {
             let full = request.len() >= REQUEST_LENGTH_MAX;
@@ -168,7 +171,7 @@ impl fmt::Debug for ParsedRequest<'_> {
 /// A response to the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reply {
+pub(super) enum Reply {
     /// The user has returned. The application tells whether the user signed in or declined.
     Welcome,
     /// The redirect does not answer a pending request.
@@ -190,7 +193,7 @@ impl Reply {
     /// which is not cached and does not leak its address, since that contains a code. `application`
     /// is the name shown to the user.
     #[must_use]
-    pub fn response(self, application: &str) -> Vec<u8> {
+    pub(super) fn response(self, application: &str) -> Vec<u8> {
         let (status, allow, title, text) = match self {
             Self::Welcome => ("200 OK", "", "Welcome back", "You can close this window and return"),
             Self::NotAsked => (
