@@ -18,7 +18,7 @@ use serde_json::Value;
 ///
 /// ```
 /// use mcp_sansio_handlers::Server;
-/// use mcp_sansio_async::SchemaValidator;
+/// use mcp_sansio_async::names::SchemaValidator;
 ///
 /// let server = Server::new("weather", "1.0.0").catalog(|catalog| {
 ///     catalog.validator(SchemaValidator::new()).expect("the schemas are valid");

@@ -12,7 +12,7 @@ use mcp_sansio_extensions::skills::{SkillSet, SkillSetBuilder, SkillSetError};
 /// blocks: do it at the start, or on a thread that may block.
 ///
 /// ```
-/// use mcp_sansio_async::extensions::skills::{ServedSkills, SkillFolder};
+/// use mcp_sansio_async::names::skills::{ServedSkills, SkillFolder};
 /// use mcp_sansio_handlers::Server;
 ///
 /// # let path = std::env::temp_dir().join(format!("skill-folder-{}", std::process::id()));

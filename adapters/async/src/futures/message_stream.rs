@@ -16,7 +16,7 @@ use crate::ByteStream;
 ///
 /// ```
 /// use futures_util::{SinkExt, StreamExt, sink, stream};
-/// use mcp_sansio_async::futures::MessageStream;
+/// use mcp_sansio_async::names::MessageStream;
 ///
 /// let received = stream::iter([Ok::<_, std::io::Error>(r#"{"jsonrpc":"2.0","method":"x"}"#)]);
 /// let sent = sink::drain::<String>().sink_map_err(|never| match never {});
