@@ -4,8 +4,7 @@
 
 use axum::Router;
 use axum::routing::get;
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio_tokio::{self as mcp, Call, HttpService, Server};
+use mcp_sansio_tokio::{self as mcp, Call, HttpServerOptions, HttpService, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::net::TcpListener;
