@@ -82,7 +82,9 @@
 //!     .tool("book", "Book a table", async |call: Call<NoArguments>| {
 //!         match call.input::<Confirmation>("confirm")? {
 //!             None => call.require_input("confirm", Elicit::form::<Confirmation>("Book it?")).into_result(),
-//!             Some(answer) if answer.content.is_some_and(|form| form.sure) => Ok(book().await?),
+//!             Some(answer) if answer.content.as_ref().is_some_and(|form| form.sure) => {
+//!                 Ok(book().await?)
+//!             }
 //!             Some(_) => Ok("Not booked.".into()),
 //!         }
 //!     });
