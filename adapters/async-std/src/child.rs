@@ -11,7 +11,7 @@ type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<AsyncRunti
 /// A server that runs as a child process. Its commands are those of the standard library.
 pub type ChildServer = child::ChildServer<AsyncProcess>;
 
-/// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
+/// The standard output and input of a child process, as a [`ByteStream`](mcp_sansio_async::ByteStream).
 pub type ChildStream = child::ChildStream<<AsyncProcess as Process>::Stream>;
 
 /// A client connected to a server process that it started. Derefs to the [`Client`](crate::Client).

@@ -98,7 +98,7 @@ pub async fn serve_http(server: Server, listener: impl IntoHttpListener) -> Resu
 ///
 /// # Errors
 ///
-/// The socket cannot be [bound](crate::UnixSocket::bind), for example because another server
+/// The socket cannot be [bound](UnixSocket::bind), for example because another server
 /// listens on it; the server's catalog is invalid; the operating system has no entropy.
 #[cfg(unix)]
 pub async fn serve_http_unix(server: Server, path: impl AsRef<Path>) -> Result<(), Error> {

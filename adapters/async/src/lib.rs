@@ -53,7 +53,6 @@ mod task;
 
 pub use clock::seed;
 pub use driver::{ByteStream, DriveError, Driver};
-use error::Error;
 pub use mcp_sansio::stream::StreamSettings;
 pub use runtime::{Alarm, AlarmTimer, CatchPanic, Runtime, Timer, panic_guard, timeout};
 pub use stop_handle::StopHandle;

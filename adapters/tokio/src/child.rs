@@ -15,7 +15,7 @@ use crate::{Error, SpawnOptions, TokioStream};
 /// library.
 pub type ChildServer = child::ChildServer<TokioProcess>;
 
-/// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
+/// The standard output and input of a child process, as a [`ByteStream`](mcp_sansio_async::ByteStream).
 pub type ChildStream = child::ChildStream<TokioStream<ChildStdout, ChildStdin>>;
 
 /// A client connected to a server process that it started. Derefs to the [`Client`](crate::Client).

@@ -89,7 +89,7 @@ pub async fn serve_http(server: Server, listener: TcpListener) -> Result<(), Err
 ///
 /// # Errors
 ///
-/// The socket cannot be [bound](crate::UnixSocket::bind), for example because another server
+/// The socket cannot be [bound](UnixSocket::bind), for example because another server
 /// listens on it; the server's catalog is invalid; the operating system has no entropy.
 ///
 /// # Panics

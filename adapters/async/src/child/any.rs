@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mcp_sansio_handlers::Client;
 
 use super::{ChildConnection, Process};
-use crate::Error;
+use crate::error::Error;
 
 /// Handling of a child's standard error. It is always read, so that the child never blocks, and the
 /// last lines are kept for reports.

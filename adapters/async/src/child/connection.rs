@@ -11,9 +11,10 @@ use mcp_sansio_handlers::{Client, Host};
 use super::{
     ChildServer, ChildStream, ExitReport, GracePeriods, OpenOutcome, Process, Stderr, open,
 };
+use crate::error::Error;
 use crate::runtime::timeout;
 use crate::task::Task;
-use crate::{ByteStream, DriveError, Driver, Error, Runtime, StreamSettings, seed, task};
+use crate::{ByteStream, DriveError, Driver, Runtime, StreamSettings, seed, task};
 
 /// Options of a connection to a server that is started as a child process.
 #[derive(Clone, Debug, Default)]

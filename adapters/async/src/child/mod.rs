@@ -1,13 +1,13 @@
 //! Servers that a client runs as child processes. A runtime implements [`Process`].
 
-mod any;
+pub(crate) mod any;
 mod connection;
 mod members;
 mod process;
 mod server;
 mod stream;
 
-pub(crate) use any::{AnyConnection, Connection, Shutdown, Stderr, StderrTail};
+use any::{Stderr, StderrTail};
 pub use connection::{ChildConnection, TransferDirection, connect, connect_with};
 pub use process::{ExitReport, Process, SpawnError, Started};
 pub(crate) use process::{OpenOutcome, open};

@@ -5,9 +5,10 @@ use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use mcp_sansio_handlers::{Client, Host};
 
 use super::{Connect, ConnectError, ConnectorError, ConnectorExchanger, HttpDriver, LastFailure};
-use crate::child::{AnyConnection, Connection, Shutdown};
+use crate::child::any::{AnyConnection, Connection, Shutdown};
+use crate::error::Error;
 use crate::task::{self, Task};
-use crate::{Error, Runtime, seed};
+use crate::{Runtime, seed};
 
 /// Connects to the server at `url` with the connector that `connector` returns. A spawned task
 /// drives the connection.

@@ -7,7 +7,8 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 
 use super::connection::{BUFFER, Settings, drive};
-use super::{Budget, Http2Streams, Http2Timeouts, HttpService};
+use super::http2::{Http2Streams, Http2Timeouts};
+use super::{Budget, HttpService};
 use crate::network::Network;
 use crate::{StopHandle, Timer};
 

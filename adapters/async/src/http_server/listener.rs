@@ -13,7 +13,8 @@ use mcp_sansio::http::{Exhausted, SharedLimit, SharedResource};
 
 use super::budget::Charge;
 use super::connection::{Settings, serve_connection};
-use super::{Budget, Http2Timeouts, HttpService, StallGuard, response};
+use super::http2::Http2Timeouts;
+use super::{Budget, HttpService, StallGuard, response};
 use crate::network::{ListenerSocket, Network};
 #[cfg(unix)]
 use crate::network::{UnixSocket, UnixSocketFile};

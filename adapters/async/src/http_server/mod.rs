@@ -9,6 +9,7 @@ mod connection;
 mod current_task;
 mod exchange;
 mod health;
+#[cfg_attr(not(feature = "http2"), allow(dead_code, reason = "no connection is one of HTTP/2"))]
 mod http2;
 #[cfg(feature = "http2")]
 mod http2_connection;
@@ -35,7 +36,6 @@ pub(crate) mod names {
 }
 
 use budget::Budget;
-use http2::{Http2Streams, Http2Timeouts};
 pub use listener::HttpListener;
 use send_body::SendBody;
 pub use send_body::{ResponseNotRead, ServedBody};

@@ -26,8 +26,9 @@ use super::shared_store::OnlyEvents;
 use super::{
     ExternalEventStore, ServedBody, SharedStore, exchange, response, store_task, timer_task,
 };
+use crate::error::Error;
 use crate::network::PeerAddress;
-use crate::{Error, Runtime, seed};
+use crate::{Runtime, seed};
 
 /// Serves a server over HTTP. It answers requests sequentially or concurrently, from any source: a
 /// [`tower_service::Service`], for any software that takes such a service.

@@ -3,19 +3,17 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt;
 
+#[cfg(feature = "http")]
 use mcp_sansio::http;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     CacheOptions, CallHandle, ClientMachine, ClientOptions, CommandError, Event, InputHandle,
     InputRequested, ResponseCache,
 };
-#[cfg(feature = "http")]
-use mcp_sansio::protocol::CreateMessageResult;
-use mcp_sansio::protocol::ElicitResult;
-use mcp_sansio::protocol::ListRootsResult;
 use mcp_sansio::protocol::{
-    CapabilitySettings, ClientCapabilities, CreateMessageParams, ElicitParams,
-    ElicitationCapability, Implementation, Method, RootsCapability, SamplingCapability,
+    CapabilitySettings, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams,
+    ElicitResult, ElicitationCapability, Implementation, ListRootsResult, Method, RootsCapability,
+    SamplingCapability,
 };
 use mcp_sansio::{Era, Instant, Revision, Tape};
 use mcp_sansio_collections::Key;
