@@ -42,7 +42,7 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
 
 /// Performs HTTP exchanges: connection pool, TLS, proxies. Clones share the pool and the eras
-/// learned by [`connect_with`](super::connect_with).
+/// learned by [`connect_with`](crate::names::connect_with).
 ///
 /// It speaks HTTP/1.1 and, if the runtime [supports it](crate::network::HyperRuntime::HTTP2),
 /// HTTP/2 with servers that negotiate it in the TLS handshake. Exchanges do not wait for one

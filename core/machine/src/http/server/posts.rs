@@ -92,7 +92,7 @@ impl Server {
     fn modern<'f>(
         &mut self,
         body: Body<'_, 'f>,
-        reading: Reading,
+        mut reading: Reading,
         sender: Sender<'_>,
         now: Instant,
     ) -> Handled<'f> {
@@ -113,7 +113,7 @@ impl Server {
             machine.set_caller(sender.identity);
             machine.change_transport(|transport| transport.clone_from(&self.arriving));
             let (Body { frame, read }, channel) = (body, Channel(ONLY));
-            let flow = machine.handle_on_channel(frame, read, Some(reading), channel, now);
+            let flow = machine.handle_on_channel(frame, read, Some(&mut reading), channel, now);
             (event, is_quiet) = (flow.ok().flatten(), machine.is_quiet());
         }
         // Most requests are for a handler, and have no output yet.

@@ -23,7 +23,7 @@ impl Server {
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
         read: Option<&mut Read<'f>>,
-        reading: Option<Reading>,
+        reading: Option<&mut Reading>,
         channel: Channel,
         now: Instant,
     ) -> Flow<'f> {

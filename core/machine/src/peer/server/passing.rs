@@ -20,7 +20,7 @@ impl Server {
     pub(super) fn receive_through_middleware<'f>(
         &mut self,
         message: RequestMessage<'f>,
-        (read, reading): (Option<&mut Read<'f>>, Option<Reading>),
+        (read, reading): (Option<&mut Read<'f>>, Option<&mut Reading>),
         reply: ReplyTo,
     ) -> Flow<'f> {
         let caller = self.caller.clone();

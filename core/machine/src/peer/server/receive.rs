@@ -66,7 +66,7 @@ impl Server {
     pub(super) fn receive<'f>(
         &mut self,
         message: Message<'f>,
-        read: (Option<&mut Read<'f>>, Option<Reading>),
+        read: (Option<&mut Read<'f>>, Option<&mut Reading>),
         reply: ReplyTo,
         now: Instant,
     ) -> Flow<'f> {
@@ -89,7 +89,7 @@ impl Server {
     fn receive_request<'f>(
         &mut self,
         message: RequestMessage<'f>,
-        read: (Option<&mut Read<'f>>, Option<Reading>),
+        read: (Option<&mut Read<'f>>, Option<&mut Reading>),
         reply: ReplyTo,
     ) -> Flow<'f> {
         let RequestMessage { id, method, params } = message;
@@ -126,7 +126,7 @@ impl Server {
         id: RequestId,
         method: Cow<'f, str>,
         params: Option<RawJson<'f>>,
-        (read, reading): (Option<&mut Read<'f>>, Option<Reading>),
+        (read, reading): (Option<&mut Read<'f>>, Option<&mut Reading>),
         reply: ReplyTo,
     ) -> Flow<'f> {
         let known = Method::parse(&method);
@@ -239,7 +239,7 @@ impl Server {
     fn receive_modern<'f>(
         &mut self,
         mut incoming: Incoming<'_, 'f>,
-        reading: Option<Reading>,
+        reading: Option<&mut Reading>,
     ) -> Flow<'f> {
         // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: no batches.
         if incoming.reply.batch.is_some() {
@@ -255,7 +255,8 @@ impl Server {
                 MethodName::Other(_) => Ok(None),
             };
         }
-        let Reading { declared, found } = match reading {
+        let mut own;
+        let reading = match reading {
             Some(reading) => reading,
             None => {
                 let last = self.last_declared.as_deref();
@@ -263,17 +264,18 @@ impl Server {
                 if let Some(other) = other {
                     self.last_declared = Some(Arc::new(other));
                 }
-                Reading { declared, found: None }
+                own = Reading { declared, found: None };
+                &mut own
             }
         };
-        let (revision, client) = match declared {
-            Ok(declared) => declared,
+        let (revision, client) = match &reading.declared {
+            Ok(declared) => *declared,
             Err(Undeclared::Revision(error)) => {
-                self.answer_refusal(&incoming.id, &error, incoming.reply);
+                self.answer_refusal(&incoming.id, error, incoming.reply);
                 return Ok(None);
             }
             Err(Undeclared::Malformed(what)) => {
-                let error = ErrorObject::invalid_params(what);
+                let error = ErrorObject::invalid_params(*what);
                 self.answer_refusal(&incoming.id, &error, incoming.reply);
                 return match incoming.method {
                     MethodName::Known(method) => self.bad_parameters(method, what),
@@ -292,7 +294,7 @@ impl Server {
                 return self.refuse(&incoming, refusal);
             }
         }
-        self.dispatch(incoming, found)
+        self.dispatch(incoming, reading.found.take())
     }
 
     /// Refuses a request whose method is defined only as a notification.
