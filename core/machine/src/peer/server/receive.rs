@@ -25,7 +25,7 @@ use crate::protocol::{
 };
 use crate::{Caller, Era, Instant, Revision};
 
-use super::declared::{Declared, Reading, Undeclared};
+use super::declared::{Declaration, Declared, Reading, Undeclared};
 use super::result_body::Contents;
 #[cfg(feature = "http")]
 use super::session_key::outside_sessions;
@@ -255,20 +255,15 @@ impl Server {
                 MethodName::Other(_) => Ok(None),
             };
         }
-        let mut own;
-        let reading = match reading {
-            Some(reading) => reading,
+        let declared_here;
+        let (declared, found) = match reading {
+            Some(reading) => (&reading.declared, reading.found.take()),
             None => {
-                let last = self.last_declared.as_deref();
-                let (declared, other) = self.config.declared_in(incoming.metadata, last);
-                if let Some(other) = other {
-                    self.last_declared = Some(Arc::new(other));
-                }
-                own = Reading { declared, found: None };
-                &mut own
+                declared_here = self.declared_in(incoming.metadata);
+                (&declared_here, None)
             }
         };
-        let (revision, client) = match &reading.declared {
+        let (revision, client) = match declared {
             Ok(declared) => *declared,
             Err(Undeclared::Revision(error)) => {
                 self.answer_refusal(&incoming.id, error, incoming.reply);
@@ -294,7 +289,19 @@ impl Server {
                 return self.refuse(&incoming, refusal);
             }
         }
-        self.dispatch(incoming, reading.found.take())
+        self.dispatch(incoming, found)
+    }
+
+    /// Reads what the client declares, and keeps it for its next request.
+    // Not inlined: its stack is free again when the request is handled.
+    #[inline(never)]
+    fn declared_in(&mut self, metadata: &Metadata<'_>) -> Declaration {
+        let last = self.last_declared.as_deref();
+        let (declared, other) = self.config.declared_in(metadata, last);
+        if let Some(other) = other {
+            self.last_declared = Some(Arc::new(other));
+        }
+        declared
     }
 
     /// Refuses a request whose method is defined only as a notification.
