@@ -13,7 +13,7 @@ use crate::{Error, SpawnOptions, Stderr, block_on};
 
 type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<ThreadRuntime>;
 
-/// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
+/// The standard output and input of a child process, as a [`ByteStream`](mcp_sansio_async::ByteStream).
 pub type ChildStream = child::ChildStream<<AsyncProcess as Process>::Stream>;
 
 /// A server that runs as a child process.

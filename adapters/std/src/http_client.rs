@@ -47,7 +47,7 @@ pub fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
 
 /// Connects to the server on the Unix-domain socket at `path`, at the URL `http://localhost/mcp`. A
 /// thread drives the connection. Waits until it is open. For another URL, use
-/// [`ConnectorBuilder::unix_socket`](crate::ConnectorBuilder::unix_socket) and [`connect_with`].
+/// [`ConnectorBuilder::unix_socket`] and [`connect_with`].
 ///
 /// # Errors
 ///

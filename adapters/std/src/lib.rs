@@ -16,7 +16,7 @@
 //! * A client over HTTP: `connect`, with the feature `http-client`.
 //! * Users who sign in with a browser, with the feature `auth`: `Loopback`.
 //! * The building blocks: [`block_on()`], [`FdStream`], [`ThreadedStream`], [`PipeStream`] and
-//!   [`Clock`], for the [`Driver`] shared by all adapters.
+//!   [`Clock`], for the [`Driver`](mcp_sansio_async::Driver) shared by all adapters.
 //!
 //! ```no_run
 //! use mcp_sansio_handlers::Server;

@@ -327,7 +327,7 @@ impl<K: Threading> Server<K> {
 
     /// Registers a handler for requests of `method`, which an extension defines. It takes
     /// `Call<T>`, where the parameters deserialize to `T`, and returns
-    /// [`Json`](mcp_sansio::jsonrpc::Json). A method of the protocol cannot be registered: that is
+    /// [`Json`]. A method of the protocol cannot be registered: that is
     /// an error of [`endpoint`](Self::endpoint), like the errors of items.
     #[must_use]
     pub fn request<M>(

@@ -91,7 +91,8 @@ impl<'r> Replay<'r> {
     ///
     /// # Errors
     ///
-    /// Returns [`ReplayError::Recording`] if this crate cannot read the first line, and
+    /// Returns [`ReplayError::NotARecording`], [`ReplayError::UnknownFormat`] or
+    /// [`ReplayError::Damaged`] if this crate cannot read the first line, and
     /// [`ReplayError::Difference`] if the new machine would write another first line.
     pub fn new(recording: &'r [u8]) -> Result<Self, ReplayError> {
         let (first, rest) = first_line(recording, 1)?;
