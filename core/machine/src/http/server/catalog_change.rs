@@ -2,8 +2,7 @@ use crate::Instant;
 use crate::catalog::{Announcement, Catalog};
 use crate::peer::ServerCommand;
 
-use super::reader::Served;
-use super::{Server, header_params_by_tool};
+use super::Server;
 
 impl Server {
     /// Changes the catalog of the server in every session. Subscribed clients are notified of the
@@ -19,8 +18,7 @@ impl Server {
 
     /// Gives the catalog to all connections, and notifies their clients.
     fn spread_catalog(&mut self, announcement: &Announcement, now: Instant) {
-        let (header_params, _) = header_params_by_tool(&self.server_config.catalog);
-        self.reader.set_served(Served { config: self.server_config.clone(), header_params });
+        self.reader.set_served(&self.server_config);
         if self.shared.is_some() {
             self.share_command(&ServerCommand::Announce(announcement.to_everyone));
         }

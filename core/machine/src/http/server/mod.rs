@@ -62,7 +62,6 @@ pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, Store
 
 use callers::Callers;
 use exchange::Exchange;
-use reader::Served;
 use retention::Finished;
 use session::Session;
 use session_ids::SessionIds;
@@ -254,8 +253,7 @@ impl Server {
     /// request.
     pub fn catch_panics(&mut self, guard: PanicGuard) {
         self.server_config.guard = guard;
-        let (header_params, _) = header_params_by_tool(&self.server_config.catalog);
-        self.reader.set_served(Served { config: self.server_config.clone(), header_params });
+        self.reader.set_served(&self.server_config);
     }
 
     /// Returns the reader of the server's requests.

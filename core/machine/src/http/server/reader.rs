@@ -25,7 +25,7 @@ use crate::protocol::{Era, Method, Revision};
 use crate::{Caller, Revisions};
 
 use super::answers::status_of;
-use super::{Exhausted, HttpServerOptions, SharedResource};
+use super::{Exhausted, HttpServerOptions, SharedResource, header_params_by_tool};
 
 /// The limits for reading the body of an admitted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,8 +274,9 @@ impl RequestReader {
     }
 
     /// Replaces what the server offers.
-    pub(super) fn set_served(&self, served: Served) {
-        let served = Arc::new(served);
+    pub(super) fn set_served(&self, config: &ServerConfig) {
+        let (header_params, _) = header_params_by_tool(&config.catalog);
+        let served = Arc::new(Served { config: config.clone(), header_params });
         let old = self.0.known.lock(|known| core::mem::replace(&mut known.served, served));
         drop(old);
     }
