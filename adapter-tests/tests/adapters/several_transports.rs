@@ -1,9 +1,18 @@
 //! Servers of several transports behind one list: a child process and a server on HTTP.
 #![cfg(unix)]
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
-use mcp_sansio_handlers::{Call, Host, NoArguments, Server, Servers};
+use mcp_sansio_handlers::{
+    Call, Host, NoArguments, Server, ServerConnection, ServerState, Servers, ServersConfig,
+};
+
+/// How long a machine with other work may take.
+const LOADED_MACHINE: Duration = Duration::from_secs(60);
 
 /// Returns a server with the tool `id`.
 fn child() -> Command {
@@ -33,7 +42,8 @@ async fn children_and_servers_on_http_are_in_one_list_on_tokio() {
         async move || mcp_sansio_tokio::connect(&url, &other).await.map(AnyConnection::from);
     let first = tokio::spawn(servers.connect("child", spawn, tokio::time::sleep).unwrap());
     let second = tokio::spawn(servers.connect("remote", connect, tokio::time::sleep).unwrap());
-    servers.ready().await;
+    let errors = servers.ready(tokio::time::sleep(LOADED_MACHINE)).await;
+    assert!(errors.is_empty(), "{errors:?}");
     let tools = servers.all_tools().await;
     let mut names: Vec<_> = tools.items.iter().map(|tool| &*tool.item.name).collect();
     names.sort_unstable();
@@ -65,7 +75,8 @@ fn children_and_servers_on_http_are_in_one_list_with_threads() {
     let second = servers.connect("remote", connect, sleep).unwrap();
     let first = std::thread::spawn(|| block_on(first));
     let second = std::thread::spawn(|| block_on(second));
-    block_on(servers.ready());
+    let errors = block_on(servers.ready(sleep(LOADED_MACHINE)));
+    assert!(errors.is_empty(), "{errors:?}");
     let tools = block_on(servers.all_tools());
     let mut names: Vec<_> = tools.items.iter().map(|tool| &*tool.item.name).collect();
     names.sort_unstable();
@@ -79,4 +90,151 @@ fn children_and_servers_on_http_are_in_one_list_with_threads() {
     }
     first.join().unwrap();
     second.join().unwrap();
+}
+
+// ------------------------------------------------------------------ configuration
+
+/// The servers of a configuration: two that work, and four that fail in different ways.
+struct Configured {
+    config: ServersConfig,
+    /// The requests to the server that refuses them.
+    requests: Receiver<String>,
+    /// It never answers.
+    _silent: TcpListener,
+}
+
+impl Configured {
+    fn new(url: &str) -> Self {
+        let bind = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let (silent, refusing) = (bind(), bind());
+        let address = |listener: &TcpListener| listener.local_addr().unwrap();
+        let text = format!(
+            r#"{{ "mcpServers": {{
+                "child": {{ "command": "{program}", "args": ["tokio", "${{ROLE:-fragile}}"] }},
+                "remote": {{ "type": "http", "url": "{url}" }},
+                "broken": {{ "command": "${{NO_SUCH_VARIABLE}}" }},
+                "missing": {{ "command": "/no/such/program" }},
+                "refused": {{ "url": "http://{}", "headers": {{ "X-Key": "${{KEY}}" }} }},
+                "silent": {{ "url": "http://{}" }}
+            }} }}"#,
+            address(&refusing),
+            address(&silent),
+            program = env!("CARGO_BIN_EXE_adapter-tests"),
+        );
+        let variable = |name: &str| (name == "KEY").then(|| "secret".to_owned());
+        let config = ServersConfig::parse(&text, variable).unwrap();
+        let (sender, requests) = channel();
+        std::thread::spawn(move || {
+            for stream in refusing.incoming() {
+                let (mut stream, mut head) = (stream.unwrap(), [0; 4096]);
+                let length = stream.read(&mut head).unwrap_or(0);
+                let request = String::from_utf8_lossy(&head[..length]).into_owned();
+                let _ = write!(stream, "HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n");
+                if sender.send(request).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { config, requests, _silent: silent }
+    }
+
+    /// Checks that the two work, that the errors name the others, and that what cannot change is
+    /// not tried again.
+    async fn check<C: ServerConnection>(
+        &self,
+        servers: &Servers<C>,
+        pause: impl AsyncFn(Duration),
+    ) {
+        let limit = async {
+            let is_pending = |(name, state): (std::sync::Arc<str>, ServerState)| {
+                matches!(state, ServerState::Connecting) && *name != *"silent"
+            };
+            while servers.states().into_iter().any(is_pending) {
+                pause(Duration::from_millis(10)).await;
+            }
+        };
+        let errors = servers.ready(limit).await;
+        let errors: Vec<_> = errors.into_iter().map(|error| error.to_string()).collect();
+        let expected = [
+            ["broken", "`mcpServers.broken.command`: the variable `NO_SUCH_VARIABLE` is not set"],
+            ["missing", "cannot start the server `/no/such/program`: there is no such file"],
+            ["refused", "requires authorization (HTTP status 401)"],
+            ["silent", "not connected yet"],
+        ];
+        assert_eq!(errors.len(), expected.len(), "{errors:?}");
+        for (error, parts) in errors.iter().zip(expected) {
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        }
+        for (name, state) in servers.states() {
+            let is_over = matches!(state, ServerState::Ended { .. });
+            assert_eq!(is_over, ["broken", "missing", "refused"].contains(&&*name), "{state}");
+        }
+        let request = self.requests.recv().unwrap().to_ascii_lowercase();
+        assert!(request.contains("x-key: secret"), "{request}");
+        let tools = servers.all_tools().await;
+        let mut names: Vec<_> = tools.items.iter().map(|tool| &*tool.item.name).collect();
+        names.sort_unstable();
+        assert_eq!(names, TOOLS);
+    }
+}
+
+#[tokio::test]
+async fn the_servers_of_a_configuration_are_started_and_the_others_named_on_tokio() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let configured = Configured::new(&format!("http://{}/mcp", listener.local_addr().unwrap()));
+    tokio::spawn(mcp_sansio_tokio::serve_http(remote(), listener));
+    let (servers, host) = (Servers::<mcp_sansio_tokio::AnyConnection>::new(7), Host::new("h", "1"));
+    mcp_sansio_tokio::connect_servers(&servers, configured.config.clone(), &host).unwrap();
+    configured.check(&servers, tokio::time::sleep).await;
+    for (_, connection) in servers.close() {
+        connection.shutdown().await.unwrap();
+    }
+}
+
+#[test]
+fn the_servers_of_a_configuration_are_started_and_the_others_named_on_smol() {
+    use mcp_sansio_async_std::{AnyConnection, connect_servers};
+
+    smol::block_on(async {
+        let listener = smol::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let configured = Configured::new(&format!("http://{}/mcp", listener.local_addr().unwrap()));
+        smol::spawn(mcp_sansio_async_std::serve_http(remote(), listener)).detach();
+        let (servers, host) = (Servers::<AnyConnection>::new(7), Host::new("h", "1"));
+        connect_servers(&servers, configured.config.clone(), &host).unwrap();
+        let pause = async |time| {
+            smol::Timer::after(time).await;
+        };
+        configured.check(&servers, pause).await;
+        for (_, connection) in servers.close() {
+            connection.shutdown().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_servers_of_a_configuration_are_started_and_the_others_named_with_threads() {
+    use mcp_sansio_std::{
+        AnyConnection, HttpListener, HttpService, block_on, connect_servers, sleep,
+    };
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let configured = Configured::new(&format!("http://{}/mcp", listener.local_addr().unwrap()));
+    let service = HttpService::new(&remote(), Default::default()).unwrap();
+    std::thread::spawn(|| HttpListener::new(listener).serve(service).unwrap());
+    let (servers, host) = (Servers::<AnyConnection>::new(7), Host::new("h", "1"));
+    connect_servers(&servers, configured.config.clone(), &host).unwrap();
+    block_on(configured.check(&servers, sleep));
+    for (_, connection) in servers.close() {
+        connection.shutdown().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn no_server_of_a_configuration_is_started_if_one_has_an_ambiguous_name() {
+    let text = r#"{"servers":{"a":{"command":"no-such-program"},"a_b":{"command":"other"}}}"#;
+    let servers = Servers::<mcp_sansio_tokio::AnyConnection>::new(7);
+    let config = ServersConfig::parse(text, |_| None).unwrap();
+    let refused = mcp_sansio_tokio::connect_servers(&servers, config, &Host::new("h", "1"));
+    assert!(refused.unwrap_err().to_string().contains("a_b"));
+    assert!(servers.states().is_empty());
 }

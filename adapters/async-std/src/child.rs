@@ -6,7 +6,7 @@ use mcp_sansio_handlers::Host;
 use crate::runtime::AsyncRuntime;
 use crate::{Error, SpawnOptions};
 
-type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<AsyncRuntime>;
+pub(crate) type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<AsyncRuntime>;
 
 /// A server that runs as a child process. Its commands are those of the standard library.
 pub type ChildServer = child::ChildServer<AsyncProcess>;

@@ -2,10 +2,11 @@
 use std::path::PathBuf;
 
 use mcp_sansio_async::http_client;
-use mcp_sansio_handlers::Host;
+use mcp_sansio_handlers::{Host, Servers, ServersConfig, ServersError};
 
+use crate::child::AsyncProcess;
 use crate::runtime::AsyncRuntime;
-use crate::{ConnectorError, Error, HttpConnection};
+use crate::{AnyConnection, ConnectorError, Error, HttpConnection};
 
 /// Performs HTTP exchanges: connection pool, TLS, proxies; HTTP/1.1.
 ///
@@ -70,4 +71,43 @@ pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
 pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpConnection, Error> {
     let connector = || Connector::builder().unix_socket(path).build();
     http_client::connect("http://localhost/mcp", connector, host).await
+}
+
+/// Adds the servers of a configuration to `servers`, and starts them all: programs as child
+/// processes, and servers on HTTP with one [`Connector`]. Spawned tasks open the connections and keep
+/// them open, until [`Servers::close`](crate::Servers::close). A malformed entry is a server whose
+/// state is `Ended`.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use mcp_sansio_async_std::{self as mcp, AnyConnection, Host, Servers, ServersConfig};
+///
+/// # async fn run(host: Host) -> Result<(), Box<dyn std::error::Error>> {
+/// let text = std::fs::read_to_string("mcp.json")?;
+/// let config = ServersConfig::parse(&text, |name| std::env::var(name).ok())?;
+/// let servers = Servers::<AnyConnection>::new(mcp::seed());
+/// mcp::connect_servers(&servers, config, &host)?;
+/// for error in servers.ready(smol::Timer::after(Duration::from_secs(10))).await {
+///     eprintln!("{error}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`ServersError`]: the name of a server could be confused with that of another one. Nothing is
+/// started.
+pub fn connect_servers(
+    servers: &Servers<AnyConnection>,
+    config: ServersConfig,
+    host: &Host,
+) -> Result<(), ServersError> {
+    http_client::connect_servers::<AsyncProcess, Connector, _>(
+        servers,
+        config,
+        host,
+        Connector::new,
+    )
 }

@@ -9,7 +9,8 @@
 //! * A server or a client on a socket: [`drive`] a [`SocketStream`].
 //! * The same on a connection that carries messages, such as a WebSocket, [`drive`] a
 //!   [`MessageStream`].
-//! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ.
+//! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ. With
+//!   the feature `http-client`, `connect_servers` starts those of an `mcpServers` file.
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
 //! * The same for a server that requires a token, with the feature `auth`: `Authorization`, and
 //!   `Loopback` for users who sign in, and `Signer` for clients that authenticate
@@ -61,7 +62,7 @@ pub use child::{ChildConnection, ChildServer, spawn, spawn_with};
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
-pub use http_client::{ConnectError, Connector, connect};
+pub use http_client::{ConnectError, Connector, connect, connect_servers};
 #[cfg(feature = "http-server")]
 pub use http_service::*;
 pub use mcp_sansio_async::clock::now;

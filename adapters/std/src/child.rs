@@ -6,12 +6,12 @@ use std::ops::Deref;
 use std::process::Command;
 
 use mcp_sansio_async::child::{self, ExitReport, GracePeriods, Process, SpawnError};
-use mcp_sansio_handlers::{Client, Host};
+use mcp_sansio_handlers::{Client, Host, ServerConnection};
 
 use crate::runtime::ThreadRuntime;
 use crate::{Error, SpawnOptions, Stderr, block_on};
 
-type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<ThreadRuntime>;
+pub(crate) type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<ThreadRuntime>;
 
 /// The standard output and input of a child process, as a [`ByteStream`](mcp_sansio_async::ByteStream).
 pub type ChildStream = child::ChildStream<<AsyncProcess as Process>::Stream>;
@@ -195,6 +195,32 @@ impl AnyConnection {
     /// As [`ChildConnection::shutdown`].
     pub fn shutdown(self) -> Result<(), Error> {
         self.0.shutdown()
+    }
+}
+
+impl From<child::ChildConnection<AsyncProcess>> for AnyConnection {
+    fn from(connection: child::ChildConnection<AsyncProcess>) -> Self {
+        Self::new(ChildConnection(connection))
+    }
+}
+
+impl ServerConnection for AnyConnection {
+    fn client(&self) -> &Client {
+        self
+    }
+
+    fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
+        Error::is_permanent_in(error)
+    }
+}
+
+impl ServerConnection for ChildConnection {
+    fn client(&self) -> &Client {
+        self
+    }
+
+    fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
+        Error::is_permanent_in(error)
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio_async::http_client;
-use mcp_sansio_handlers::{Client, Host};
+use mcp_sansio_handlers::{Client, Host, ServerConnection, Servers, ServersConfig, ServersError};
 
-use crate::child::{AnyConnection, Connection};
+use crate::child::{AnyConnection, AsyncProcess, Connection};
 use crate::runtime::ThreadRuntime;
 use crate::{ConnectorError, Error, block_on};
 
@@ -80,6 +80,45 @@ pub fn connect_with(
         .map(HttpConnection::new)
 }
 
+/// Adds the servers of a configuration to `servers`, and starts them all: programs as child
+/// processes, and servers on HTTP with one [`Connector`]. Threads open the connections and keep
+/// them open, until [`Servers::close`](crate::Servers::close). A malformed entry is a server whose
+/// state is `Ended`.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use mcp_sansio_std::{self as mcp, AnyConnection, Host, Servers, ServersConfig, block_on, sleep};
+///
+/// # fn run(host: Host) -> Result<(), Box<dyn std::error::Error>> {
+/// let text = std::fs::read_to_string("mcp.json")?;
+/// let config = ServersConfig::parse(&text, |name| std::env::var(name).ok())?;
+/// let servers = Servers::<AnyConnection>::new(mcp::seed());
+/// mcp::connect_servers(&servers, config, &host)?;
+/// for error in block_on(servers.ready(sleep(Duration::from_secs(10)))) {
+///     eprintln!("{error}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`ServersError`]: the name of a server could be confused with that of another one. Nothing is
+/// started.
+pub fn connect_servers(
+    servers: &Servers<AnyConnection>,
+    config: ServersConfig,
+    host: &Host,
+) -> Result<(), ServersError> {
+    http_client::connect_servers::<AsyncProcess, Connector, _>(
+        servers,
+        config,
+        host,
+        Connector::new,
+    )
+}
+
 /// A client of a server over HTTP. Derefs to the [`Client`]; [`Wait`](crate::Wait) waits for its
 /// calls.
 ///
@@ -128,6 +167,22 @@ impl Deref for HttpConnection {
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+impl From<mcp_sansio_async::names::HttpConnection> for AnyConnection {
+    fn from(connection: mcp_sansio_async::names::HttpConnection) -> Self {
+        HttpConnection::new(connection).into()
+    }
+}
+
+impl ServerConnection for HttpConnection {
+    fn client(&self) -> &Client {
+        self
+    }
+
+    fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
+        Error::is_permanent_in(error)
     }
 }
 

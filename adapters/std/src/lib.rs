@@ -11,7 +11,8 @@
 //!   They block until the connection ends; handlers run on the calling thread.
 //! * A client: [`spawn`] starts a server as a child process and drives the connection on its own
 //!   thread; [`Wait`] waits for results on any other thread.
-//! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ.
+//! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ. With
+//!   the feature `http-client`, `connect_servers` starts those of an `mcpServers` file.
 //! * A server on HTTP: `serve_http`, with the feature `http-server`.
 //! * A client over HTTP: `connect`, with the feature `http-client`.
 //! * Users who sign in with a browser, with the feature `auth`: `Loopback`.
@@ -63,7 +64,9 @@ pub use fd_stream::FdStream;
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
-pub use http_client::{ConnectError, Connector, HttpConnection, connect, connect_with};
+pub use http_client::{
+    ConnectError, Connector, HttpConnection, connect, connect_servers, connect_with,
+};
 #[cfg(feature = "http-server")]
 pub use http_server::*;
 #[cfg(feature = "auth")]

@@ -11,7 +11,7 @@ use hyper_util::rt::TokioIo;
 use mcp_sansio_async::http_client::cause::system;
 use mcp_sansio_async::http_client::{self, Dial, DialAddress};
 use mcp_sansio_async::network::HyperSocket;
-use mcp_sansio_handlers::Host;
+use mcp_sansio_handlers::{Host, Servers, ServersConfig, ServersError};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 #[cfg(unix)]
@@ -19,8 +19,9 @@ use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
+use crate::child::TokioProcess;
 use crate::runtime::TokioRuntime;
-use crate::{ConnectorError, Error, HttpConnection};
+use crate::{AnyConnection, ConnectorError, Error, HttpConnection};
 
 /// A peer that disappeared is probed after this period of silence,
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
@@ -101,6 +102,49 @@ pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
 pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpConnection, Error> {
     let connector = || Connector::builder().unix_socket(path).build();
     http_client::connect("http://localhost/mcp", connector, host).await
+}
+
+/// Adds the servers of a configuration to `servers`, and starts them all: programs as child
+/// processes, and servers on HTTP with one [`Connector`]. Spawned tasks open the connections and keep
+/// them open, until [`Servers::close`](crate::Servers::close). A malformed entry is a server whose
+/// state is `Ended`.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use mcp_sansio_tokio::{self as mcp, AnyConnection, Host, Servers, ServersConfig};
+///
+/// # async fn run(host: Host) -> Result<(), Box<dyn std::error::Error>> {
+/// let text = std::fs::read_to_string("mcp.json")?;
+/// let config = ServersConfig::parse(&text, |name| std::env::var(name).ok())?;
+/// let servers = Servers::<AnyConnection>::new(mcp::seed());
+/// mcp::connect_servers(&servers, config, &host)?;
+/// for error in servers.ready(tokio::time::sleep(Duration::from_secs(10))).await {
+///     eprintln!("{error}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`ServersError`]: the name of a server could be confused with that of another one. Nothing is
+/// started.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with I/O and time enabled.
+pub fn connect_servers(
+    servers: &Servers<AnyConnection>,
+    config: ServersConfig,
+    host: &Host,
+) -> Result<(), ServersError> {
+    http_client::connect_servers::<TokioProcess, Connector, _>(
+        servers,
+        config,
+        host,
+        Connector::new,
+    )
 }
 
 impl Dial for TokioRuntime {

@@ -18,7 +18,7 @@
 //! | change a running server | [`ServerHandle`], [`Connections`], [`CatalogEdit`] |
 //! | run code around all handlers, limit them, log them | [`middleware`] |
 //! | connect to a server, and answer its requests | [`Host`], [`HostRequest`] |
-//! | use several servers as one | [`Servers`], [`MergedList`] |
+//! | use several servers as one | [`Servers`], [`MergedList`], [`ServersConfig`] |
 //! | call it | [`Client`], [`ClientCall`], [`ClientError`], [`Subscription`] |
 //! | add methods and capabilities to the protocol | `extension` |
 //! | let calls continue as tasks | [`TaskSettings`], [`ClientTask`] |
@@ -207,8 +207,8 @@ pub use authorization::{Authorization, CredentialLock, CredentialStore, MemorySt
 #[cfg(feature = "client")]
 pub use client::{
     CallFuture, Client, ClientCall, ClientError, ClientTask, ConnectionError, Host, HostRequest,
-    MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError, Session,
-    Subscription, TaskCall, TaskFuture,
+    MergedItem, MergedList, ServerConnection, ServerSpec, ServerState, Servers, ServersConfig,
+    ServersConfigError, ServersError, Session, Subscription, TaskCall, TaskFuture,
 };
 pub use connections::Connections;
 pub use connections::ServerHandle;

@@ -5,7 +5,8 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcp_sansio_handlers::Client;
+use mcp_sansio::peer::CloseReason;
+use mcp_sansio_handlers::{Client, ServerConnection};
 
 use super::{ChildConnection, Process};
 use crate::error::Error;
@@ -148,6 +149,56 @@ impl AnyConnection {
     /// As [`ChildConnection::shutdown`].
     pub async fn shutdown(self) -> Result<(), Error> {
         self.0.shutdown().await
+    }
+}
+
+impl ServerConnection for AnyConnection {
+    fn client(&self) -> &Client {
+        self
+    }
+
+    fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
+        Error::is_permanent_in(error)
+    }
+}
+
+impl<P: Process> ServerConnection for ChildConnection<P> {
+    fn client(&self) -> &Client {
+        self
+    }
+
+    fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
+        Error::is_permanent_in(error)
+    }
+}
+
+impl Error {
+    /// Returns whether another attempt to connect would fail in the same way until something is
+    /// changed: the program does not exist or may not be executed, or the server refuses this
+    /// client. [`Servers`](mcp_sansio_handlers::Servers) do not try again then.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        use std::io::ErrorKind::{InvalidInput, NotADirectory, NotFound, PermissionDenied};
+
+        match self {
+            Self::Spawn(error) => matches!(
+                error.source.kind(),
+                NotFound | NotADirectory | PermissionDenied | InvalidInput
+            ),
+            Self::Closed { reason, .. } => match &**reason {
+                CloseReason::OpeningFailed(failure) => failure.is_permanent(),
+                _ => false,
+            },
+            #[cfg(feature = "http-client")]
+            Self::Connect(error) => error.is_permanent(),
+            _ => false,
+        }
+    }
+
+    /// The same for any error: for [`ServerConnection::is_permanent`].
+    #[must_use]
+    pub fn is_permanent_in(error: &(dyn std::error::Error + 'static)) -> bool {
+        error.downcast_ref().is_some_and(Self::is_permanent)
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod names {
     pub use super::any::{AnyConnection, Stderr};
     pub use super::connection::SpawnOptions;
     pub use mcp_sansio_handlers::{
-        Client, ClientCall, ClientError, Host, HostRequest, Servers, Subscription,
+        Client, ClientCall, ClientError, Host, HostRequest, ServerSpec, Servers, ServersConfig,
+        Subscription,
     };
 }

@@ -1,12 +1,19 @@
+use std::collections::BTreeMap;
+use std::future::pending;
 use std::ops::Deref;
+use std::process::Command;
 
 use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
-use mcp_sansio_handlers::{Client, Host};
+use mcp_sansio_handlers::{
+    Client, Host, ServerConnection, ServerSpec, Servers, ServersConfig, ServersError,
+};
 
 use super::{Connect, ConnectError, ConnectorError, ConnectorExchanger, HttpDriver, LastFailure};
 use crate::child::any::{AnyConnection, Connection, Shutdown};
+use crate::child::{self, ChildConnection, Process};
 use crate::error::Error;
+use crate::runtime::timeout;
 use crate::task::{self, Task};
 use crate::{Runtime, seed};
 
@@ -78,6 +85,80 @@ pub async fn connect_with<C: Connect>(
     }
 }
 
+/// Adds the servers of a configuration to `servers`, and starts them all: programs as child
+/// processes, servers on HTTP with the connector that `connector` returns. Spawned tasks open the
+/// connections and keep them open, until [`Servers::close`]. A malformed entry is a server whose
+/// state is [`Ended`](mcp_sansio_handlers::ServerState::Ended).
+///
+/// # Errors
+///
+/// [`Servers::connect`] refuses the name of a server; nothing is started then.
+///
+/// # Panics
+///
+/// Where [`Runtime::current`] does.
+pub fn connect_servers<P, C, A>(
+    servers: &Servers<A>,
+    config: ServersConfig,
+    host: &Host,
+    connector: impl Fn() -> Result<C, ConnectorError>,
+) -> Result<(), ServersError>
+where
+    P: Process<Command: From<Command>>,
+    C: Connect<Runtime = P::Runtime> + Sync,
+    A: ServerConnection + From<ChildConnection<P>> + From<HttpConnection>,
+{
+    let (runtime, mut tasks, mut shared) = (P::Runtime::current(), Vec::new(), None);
+    for (name, spec) in config.servers {
+        // The system's certificates are read once, and only if they are needed.
+        let connector = match &spec {
+            Ok(ServerSpec::Http { .. }) => Some(shared.get_or_insert_with(&connector).clone()),
+            _ => None,
+        };
+        let (host, sleeper) = (host.clone(), runtime.clone());
+        let connect = async move || match (&spec, &connector) {
+            (Ok(ServerSpec::Process { command, args, env, cwd }), _) => {
+                let mut command = Command::new(command);
+                command.args(args).envs(env);
+                if let Some(cwd) = cwd {
+                    command.current_dir(cwd);
+                }
+                Ok(child::connect::<P>(command, &host).await?.into())
+            }
+            (Ok(ServerSpec::Http { url, headers }), Some(connector)) => {
+                Ok(connect_spec(url, headers, connector.as_ref(), &host).await?.into())
+            }
+            (Ok(spec), _) => Err(AnyError::from(format!("{spec:?} is not supported"))),
+            (Err(error), _) => Err(error.clone().into()),
+        };
+        let sleep = async move |time| {
+            timeout(&sleeper, time, pending::<()>()).await;
+        };
+        tasks.push(servers.connect(&name, connect, sleep)?);
+    }
+    tasks.into_iter().for_each(|task| runtime.spawn(task));
+    Ok(())
+}
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+async fn connect_spec<C: Connect>(
+    url: &str,
+    headers: &BTreeMap<String, String>,
+    connector: Result<&C, &ConnectorError>,
+    host: &Host,
+) -> Result<HttpConnection, AnyError> {
+    let connect_error = |error| Error::from(Box::new(error));
+    let connector =
+        connector.map_err(|error| connect_error(ConnectError::Connector(error.clone())))?;
+    let location = Location::parse(url).map_err(|error| connect_error(error.into()))?;
+    let mut options = HttpClientOptions::new(location);
+    for (name, value) in headers {
+        options = options.header(name, value)?;
+    }
+    Ok(connect_with(options, connector, host).await?)
+}
+
 /// Creates a driver of `endpoint` over the exchanges of `connector`, to await or to spawn on the
 /// runtime of the connector.
 ///
@@ -129,6 +210,16 @@ impl Deref for HttpConnection {
 
     fn deref(&self) -> &Client {
         &self.client
+    }
+}
+
+impl ServerConnection for HttpConnection {
+    fn client(&self) -> &Client {
+        self
+    }
+
+    fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
+        Error::is_permanent_in(error)
     }
 }
 

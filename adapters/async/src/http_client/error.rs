@@ -176,6 +176,21 @@ pub enum ConnectError<C> {
 }
 
 impl<C> ConnectError<C> {
+    /// Returns whether another attempt would fail in the same way, until something is changed.
+    pub(crate) const fn is_permanent(&self) -> bool {
+        match self {
+            Self::Url(_)
+            | Self::Connector(_)
+            | Self::AuthorizationFailed { .. }
+            | Self::Unauthorized { .. }
+            | Self::NotFound { .. } => true,
+            Self::Refused { reason: CloseReason::OpeningFailed(failure), .. } => {
+                failure.is_permanent()
+            }
+            _ => false,
+        }
+    }
+
     /// Creates the error for a connection to the server at `url` that was closed for `reason`
     /// before it was open. For applications that drive the endpoint directly. `last_failure` comes
     /// from the exchanger.

@@ -20,7 +20,7 @@ pub(crate) mod names {
     pub use mcp_sansio::http::HttpClientOptions;
 }
 
-pub use connection::{connect, drive_http};
+pub use connection::{connect, connect_servers, drive_http};
 pub use connector::{Connector, ConnectorBuilder, ResponseBody};
 pub use dialer::{Dial, DialAddress, port};
 pub use error::ConnectError;

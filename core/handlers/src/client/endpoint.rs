@@ -20,9 +20,8 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::host::{Asked, Cache, CacheFactory, CacheMode, Host, HostHandlers};
 use super::middleware::ConnectionLayers;
-use super::opening::Opening;
 use super::pending::{CallPool, Pending, Subscription};
-use super::{Client, ClientError, Command, ConnectionState, Session};
+use super::{Client, ClientError, Command, ConnectionState, Opening, Session};
 #[cfg(feature = "http")]
 use crate::AuthorizationState;
 use crate::executor::{Executor, PanicGuard};
@@ -317,8 +316,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             server_info: session.server_info().cloned(),
             instructions: session.instructions().map(Into::into),
         });
-        self.shared.opening.opened(session);
         let waiting = self.end_suspension();
+        // Wakes the tasks that wait for the end of the suspension.
+        self.shared.opening.opened(session);
         for command in waiting {
             self.execute(command, now);
         }
@@ -670,6 +670,7 @@ impl<K: Threading> ClientEndpoint<K> {
         if let Some(suspension) = &mut self.suspension {
             suspension.is_on = true;
             self.shared.is_suspended.store(true, Ordering::Relaxed);
+            self.shared.opening.wake();
         }
         self.dispatch_queued(now);
         true

@@ -1,12 +1,12 @@
 //! Clients: hosts, their connections, calls, subscriptions, tasks, and several servers as one.
 
+pub(super) mod config;
 pub(super) mod endpoint;
 pub(super) mod extension;
 pub(super) mod host;
 #[cfg(feature = "http")]
 pub(super) mod http;
 pub(super) mod middleware;
-pub(super) mod opening;
 pub(super) mod pending;
 pub(super) mod servers;
 pub(super) mod tasks;
@@ -16,6 +16,9 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{
@@ -30,6 +33,7 @@ use mcp_sansio::protocol::{
     ResourceNotFoundData, ResourceTemplate, SerializeAt, SubscriptionFilter, Task, Tool,
 };
 use mcp_sansio::{Era, Revision};
+use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
@@ -42,11 +46,10 @@ use super::server::Observers;
 
 use host::CacheMode;
 use middleware::ConnectionLayers;
-use opening::Opening;
 use pending::{CallPool, Pending};
 
+pub use config::{ServerSpec, ServersConfig, ServersConfigError};
 pub use host::{Host, HostRequest};
-use opening::{ClosedFuture, OpenedFuture};
 pub use pending::{CallFuture, ClientCall, Subscription};
 pub use servers::{
     ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,
@@ -286,13 +289,17 @@ impl Client {
     ///
     /// The connection could not be opened, or is already closed.
     pub fn opened(&self) -> impl Future<Output = Result<Arc<Session>, CloseReason>> {
-        OpenedFuture::new(&self.handle.shared.opening)
+        OpenedFuture { opening: &self.handle.shared.opening, waiting: None }
     }
 
     /// Waits until the connection is closed, and returns why. The future does not keep the
     /// connection open.
     pub fn closed(&self) -> impl Future<Output = CloseReason> + use<> {
-        ClosedFuture::new(&self.handle.shared)
+        self.until_closed()
+    }
+
+    fn until_closed(&self) -> ClosedFuture {
+        ClosedFuture { shared: Arc::clone(&self.handle.shared), waiting: None }
     }
 
     /// Returns the negotiated properties, once the connection is open.
@@ -638,5 +645,173 @@ impl Client {
         let guard = shared.guard.lock(|guard| *guard);
         // An observer cannot affect the client, not even by a panic.
         let _shown = shared.observers.show(&Event::Violation(violation), guard);
+    }
+}
+
+// ------------------------------------------------------------------ opening and closing
+
+/// The state of a client's connection, with the tasks that wait for a change.
+#[derive(Debug)]
+pub(super) struct Opening {
+    inner: Mutex<OpeningInner>,
+}
+
+#[derive(Debug)]
+struct OpeningInner {
+    state: OpeningState,
+    waiting: Slab<Waker>,
+}
+
+#[derive(Clone, Debug)]
+enum OpeningState {
+    Opening,
+    Open(Arc<Session>),
+    Closed(Option<Arc<Session>>, CloseReason),
+}
+
+impl Opening {
+    fn new() -> Self {
+        Self {
+            inner: Mutex::new(OpeningInner { state: OpeningState::Opening, waiting: Slab::new() }),
+        }
+    }
+
+    fn session(&self) -> Option<Arc<Session>> {
+        self.inner.lock(|inner| match &inner.state {
+            OpeningState::Open(session) | OpeningState::Closed(Some(session), _) => {
+                Some(Arc::clone(session))
+            }
+            OpeningState::Opening | OpeningState::Closed(None, _) => None,
+        })
+    }
+
+    fn close_reason(&self) -> Option<CloseReason> {
+        self.inner.lock(|inner| match &inner.state {
+            OpeningState::Closed(_, reason) => Some(reason.clone()),
+            OpeningState::Opening | OpeningState::Open(_) => None,
+        })
+    }
+
+    fn opened(&self, session: Arc<Session>) {
+        self.change(OpeningState::Open(session));
+    }
+
+    fn closed(&self, reason: CloseReason) {
+        self.change(OpeningState::Closed(self.session(), reason));
+    }
+
+    fn change(&self, state: OpeningState) {
+        let before = self.inner.lock(|inner| mem::replace(&mut inner.state, state));
+        drop(before);
+        self.wake();
+    }
+
+    /// Wakes the waiting tasks, outside of the lock.
+    fn wake(&self) {
+        let waiting: Vec<Waker> = self.inner.lock(|inner| inner.waiting.take_all());
+        for waker in waiting {
+            waker.wake();
+        }
+    }
+
+    fn poll(
+        &self,
+        waiting: &mut Option<Key>,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Arc<Session>, CloseReason>> {
+        self.wait(waiting, cx, |state| match state {
+            OpeningState::Open(session) => Some(Ok(Arc::clone(session))),
+            OpeningState::Closed(_, reason) => Some(Err(reason.clone())),
+            OpeningState::Opening => None,
+        })
+    }
+
+    fn poll_closed(&self, waiting: &mut Option<Key>, cx: &Context<'_>) -> Poll<CloseReason> {
+        self.wait(waiting, cx, |state| match state {
+            OpeningState::Closed(_, reason) => Some(reason.clone()),
+            OpeningState::Opening | OpeningState::Open(_) => None,
+        })
+    }
+
+    /// Looks for a state, and stores the waker if it is not reached yet.
+    fn wait<T>(
+        &self,
+        waiting: &mut Option<Key>,
+        cx: &Context<'_>,
+        find: impl FnOnce(&OpeningState) -> Option<T>,
+    ) -> Poll<T> {
+        // Wakers are cloned and dropped outside of the lock, because they run foreign code.
+        let mut waker = Some(cx.waker().clone());
+        let mut old = None;
+        let polled = self.inner.lock(|inner| match find(&inner.state) {
+            Some(found) => Poll::Ready(found),
+            None => {
+                old = waiting.take().and_then(|waiting| inner.waiting.remove(waiting));
+                *waiting = waker.take().map(|waker| inner.waiting.insert(waker));
+                Poll::Pending
+            }
+        });
+        drop((waker, old));
+        polled
+    }
+
+    fn forget(&self, waiting: Key) {
+        let waker = self.inner.lock(|inner| inner.waiting.remove(waiting));
+        drop(waker);
+    }
+}
+
+/// Resolves when a connection is open or closed.
+#[must_use = "await it"]
+struct OpenedFuture<'c> {
+    opening: &'c Opening,
+    waiting: Option<Key>,
+}
+
+impl Future for OpenedFuture<'_> {
+    type Output = Result<Arc<Session>, CloseReason>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let opening = self.opening;
+        opening.poll(&mut self.waiting, cx)
+    }
+}
+
+impl Drop for OpenedFuture<'_> {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting {
+            self.opening.forget(waiting);
+        }
+    }
+}
+
+/// Resolves when a connection is closed.
+#[must_use = "await it"]
+struct ClosedFuture {
+    shared: Arc<ConnectionState>,
+    waiting: Option<Key>,
+}
+
+impl ClosedFuture {
+    /// See [`Client::is_suspended`].
+    fn is_suspended(&self) -> bool {
+        self.shared.is_suspended.load(Ordering::Relaxed)
+    }
+}
+
+impl Future for ClosedFuture {
+    type Output = CloseReason;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CloseReason> {
+        let Self { shared, waiting } = self.get_mut();
+        shared.opening.poll_closed(waiting, cx)
+    }
+}
+
+impl Drop for ClosedFuture {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting {
+            self.shared.opening.forget(waiting);
+        }
     }
 }

@@ -6,12 +6,12 @@ use alloc::collections::btree_map::Entry;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::error::Error;
 use core::future::{Future, poll_fn};
-use core::ops::Deref;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use core::{fmt, mem};
+use core::{fmt, iter, mem};
 
 use mcp_sansio::peer::CloseReason;
 use mcp_sansio::protocol::{
@@ -23,7 +23,7 @@ use mcp_sansio_sync::Mutex;
 use serde::Serialize;
 
 use super::pending::ClientCall;
-use super::{Client, ClientError};
+use super::{Client, ClientError, ClosedFuture, ServersConfigError};
 
 /// Several servers as one: their tools, prompts and resources in one list, calls by the names of
 /// that list, and connections that are opened again when they end.
@@ -55,7 +55,9 @@ use super::{Client, ClientError};
 ///     let connect = async move || open(name).await; // for example with `mcp::spawn(command, &host)`
 ///     spawn(servers.connect(name, connect, sleep)?); // for example `tokio::spawn`, `tokio::time::sleep`
 /// }
-/// servers.ready().await;
+/// for error in servers.ready(sleep(Duration::from_secs(10))).await {
+///     println!("{error}");
+/// }
 /// for tool in servers.all_tools().await.items {
 ///     println!("{}", tool.item.name); // lima_now, oslo_now
 /// }
@@ -70,21 +72,23 @@ pub struct Servers<C = Client> {
 
 /// A connection to a server, from which calls are made.
 ///
-/// It is implemented for [`Client`] and for all types that dereference to it, such as the
-/// connections of the adapters. For connections of several types, use the `AnyConnection` of an
-/// adapter, or implement this trait for an enum.
+/// It is implemented for [`Client`] and for the connections of the adapters. For connections of
+/// several types, use the `AnyConnection` of an adapter, or implement this trait for an enum.
 pub trait ServerConnection: Send + 'static {
     /// Returns the handle of the connection.
     fn client(&self) -> &Client;
-}
 
-impl ServerConnection for Client {
-    fn client(&self) -> &Client {
-        self
+    /// Returns whether an error of the function that opens such connections is permanent: another
+    /// attempt would fail in the same way, as for a program that does not exist. It is called with
+    /// each error of the chain. `false` unless implemented.
+    #[must_use]
+    fn is_permanent(error: &(dyn Error + 'static)) -> bool {
+        let _ = error;
+        false
     }
 }
 
-impl<C: Deref<Target = Client> + Send + 'static> ServerConnection for C {
+impl ServerConnection for Client {
     fn client(&self) -> &Client {
         self
     }
@@ -108,8 +112,7 @@ pub enum ServerState {
     /// The connection is open.
     Connected,
     /// The connection is open, but the process of its server has ended and is started again by the
-    /// connection. Calls wait for it; lists do not contain its items. Only
-    /// [`states`](Servers::states) tells it, not an [observer](Servers::observe).
+    /// connection. Calls wait for it; lists do not contain its items.
     Restarting,
     /// The connection ended or could not be opened. It is opened again after a delay.
     Waiting {
@@ -118,8 +121,9 @@ pub enum ServerState {
         /// The delay.
         delay: Duration,
     },
-    /// The connection ended or could not be opened, and no attempts are left, or the application
-    /// closed it. To try again, [connect](Servers::connect) the server again.
+    /// The connection ended or could not be opened, and no attempts are left, another one would
+    /// fail in the [same way](ServerConnection::is_permanent), or the application closed it. To try
+    /// again, [connect](Servers::connect) the server again.
     Ended {
         /// Why.
         error: ConnectionError,
@@ -513,17 +517,28 @@ struct Ready<'s, C> {
     waiting: Option<Key>,
 }
 
-impl<C> Servers<C> {
-    /// Waits until each server is connected, or its current attempt has failed. The merged lists
-    /// contain the items of connected servers only: a program that has just started waits before it
-    /// requests them.
+impl<C: ServerConnection> Servers<C> {
+    /// Waits until each server is connected or its current attempt has failed, but not longer than
+    /// `limit`, such as a `sleep` of the runtime. Returns an error for each server that is not
+    /// connected: why its attempt failed, or that it is not connected *yet*. Servers that take
+    /// longer are connected later, and failed ones are tried again.
     ///
-    /// The futures of [`connect`](Self::connect) must run meanwhile. It does not wait for later
-    /// attempts.
-    pub fn ready(&self) -> impl Future<Output = ()> {
-        Ready { servers: self, waiting: None }
+    /// The merged lists contain the items of connected servers only: a program that has just
+    /// started waits before it requests them. The futures of [`connect`](Self::connect) must run
+    /// meanwhile.
+    pub async fn ready(&self, limit: impl Future) -> Vec<ServersError> {
+        let ready = Ready { servers: self, waiting: None };
+        let (mut ready, mut limit) = (pin!(ready), pin!(limit));
+        poll_fn(|cx| {
+            let is_over = ready.as_mut().poll(cx).is_ready() || limit.as_mut().poll(cx).is_ready();
+            if is_over { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        self.connected().into_iter().filter_map(|server| server.client.err()).collect()
     }
+}
 
+impl<C> Servers<C> {
     /// Wakes the tasks that wait, if no server is being connected.
     fn wake_ready(&self) {
         let wakers: Vec<Waker> = self
@@ -575,9 +590,9 @@ impl<C> Drop for Ready<'_, C> {
 impl<C: ServerConnection> Servers<C> {
     /// Adds a server. The returned future calls `connect` to open the connection, waits until it
     /// ends, calls `sleep` with the delay of the [backoff](Self::backoff), and begins again. It
-    /// completes when no attempts are left, or when the application has closed the connection or
-    /// [all servers](Self::close). Run it as a task; dropping it removes the server and drops its
-    /// connection.
+    /// completes when no attempts are left, after a [permanent](ServerConnection::is_permanent)
+    /// error, or when the application has closed the connection or [all servers](Self::close). Run
+    /// it as a task; dropping it removes the server and drops its connection.
     ///
     /// # Errors
     ///
@@ -592,7 +607,7 @@ impl<C: ServerConnection> Servers<C> {
     ) -> Result<impl Future<Output = ()> + use<C, F, E, S>, ServersError>
     where
         F: AsyncFnMut() -> Result<C, E>,
-        E: Into<Box<dyn core::error::Error + Send + Sync>>,
+        E: Into<Box<dyn Error + Send + Sync>>,
         S: AsyncFn(Duration),
     {
         let name = Arc::from(name);
@@ -604,12 +619,13 @@ impl<C: ServerConnection> Servers<C> {
             loop {
                 let error = match connect().await {
                     Ok(connection) => {
-                        let closed = connection.client().closed();
+                        let closed = connection.client().until_closed();
                         if !registration.set(ServerState::Connected, Some(connection)) {
                             return;
                         }
                         let ceiling = registration.servers.config.backoff.ceiling;
-                        let reason = end_of(closed, sleep(ceiling), || attempts.reset()).await;
+                        let reason =
+                            registration.end_of(closed, sleep(ceiling), || attempts.reset()).await;
                         let is_wanted = reason == CloseReason::Local;
                         let error: ConnectionError = Arc::new(reason);
                         if is_wanted {
@@ -617,7 +633,13 @@ impl<C: ServerConnection> Servers<C> {
                         }
                         error
                     }
-                    Err(error) => ConnectionError::from(error.into()),
+                    Err(error) => {
+                        let error = ConnectionError::from(error.into());
+                        if is_permanent::<C>(&*error) {
+                            return registration.ended(error);
+                        }
+                        error
+                    }
                 };
                 let Some(delay) = attempts.next_delay(None) else {
                     return registration.ended(error);
@@ -634,24 +656,10 @@ impl<C: ServerConnection> Servers<C> {
     }
 }
 
-/// Waits until a connection is closed. Calls `on_time` if `time` passes before.
-async fn end_of(
-    closed: impl Future<Output = CloseReason>,
-    time: impl Future,
-    mut on_time: impl FnMut(),
-) -> CloseReason {
-    let (mut closed, mut time, mut has_passed) = (pin!(closed), pin!(time), false);
-    poll_fn(|cx| {
-        if let Poll::Ready(reason) = closed.as_mut().poll(cx) {
-            return Poll::Ready(reason);
-        }
-        if !has_passed && time.as_mut().poll(cx).is_ready() {
-            has_passed = true;
-            on_time();
-        }
-        Poll::Pending
-    })
-    .await
+/// Returns whether an error, or one of those that caused it, is permanent.
+fn is_permanent<C: ServerConnection>(error: &(dyn Error + 'static)) -> bool {
+    iter::successors(Some(error), |&error| error.source())
+        .any(|error| error.is::<ServersConfigError>() || C::is_permanent(error))
 }
 
 /// The entry of a server, removed when the future is dropped.
@@ -665,6 +673,42 @@ struct Registration<C: ServerConnection> {
 }
 
 impl<C: ServerConnection> Registration<C> {
+    /// Waits until a connection is closed, and reports that it is suspended and open again. Calls
+    /// `on_time` if `time` passes before.
+    async fn end_of(
+        &self,
+        mut closed: ClosedFuture,
+        time: impl Future,
+        mut on_time: impl FnMut(),
+    ) -> CloseReason {
+        let (mut time, mut has_passed, mut was_suspended) = (pin!(time), false, false);
+        poll_fn(|cx| {
+            if let Poll::Ready(reason) = Pin::new(&mut closed).poll(cx) {
+                return Poll::Ready(reason);
+            }
+            let is_suspended = closed.is_suspended();
+            if mem::replace(&mut was_suspended, is_suspended) != is_suspended {
+                self.report(match is_suspended {
+                    true => &ServerState::Restarting,
+                    false => &ServerState::Connected,
+                });
+            }
+            if !has_passed && time.as_mut().poll(cx).is_ready() {
+                has_passed = true;
+                on_time();
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Calls the observer.
+    fn report(&self, state: &ServerState) {
+        if let Some(observer) = &self.servers.config.observer {
+            observer(&self.name, state);
+        }
+    }
+
     fn ended(&mut self, error: ConnectionError) {
         self.is_kept = true;
         self.set(ServerState::Ended { error }, None);
@@ -686,8 +730,8 @@ impl<C: ServerConnection> Registration<C> {
         // Outside of the lock: connections and errors may run any code.
         drop((other, connection));
         self.servers.wake_ready();
-        if is_open && let Some(observer) = &self.servers.config.observer {
-            observer(&self.name, &state);
+        if is_open {
+            self.report(&state);
         }
         is_open
     }
@@ -710,7 +754,7 @@ impl<C: ServerConnection> Drop for Registration<C> {
 // ------------------------------------------------------------------ errors
 
 /// Why a connection could not be opened, or ended.
-pub type ConnectionError = Arc<dyn core::error::Error + Send + Sync>;
+pub type ConnectionError = Arc<dyn Error + Send + Sync>;
 
 /// Why a server of [`Servers`] could not be added, listed or called.
 ///

@@ -80,6 +80,7 @@ mod sealing;
 mod server;
 mod server_items;
 mod servers;
+mod servers_config;
 #[cfg(feature = "http")]
 mod session_items;
 #[cfg(feature = "http")]

@@ -255,7 +255,10 @@ fn without_the_option_the_end_of_the_stream_ends_the_connection() {
 fn a_server_of_several_that_is_started_again_keeps_its_place_and_holds_up_no_list() {
     // Rule: [STDIO-019].
     let (client, mut pair) = connect(&host(Revision::V2026_07_28));
-    let servers = Servers::<Client>::new(1);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let servers = Servers::<Client>::new(1)
+        .observe(move |_, state| log.lock().unwrap().push(state.to_string()));
     let mut connections = vec![client.clone()];
     let open = async || connections.pop().ok_or("opened twice");
     let kept = servers.connect("s", open, async |_| std::future::pending().await).unwrap();
@@ -268,6 +271,7 @@ fn a_server_of_several_that_is_started_again_keeps_its_place_and_holds_up_no_lis
         crash(&mut pair);
         assert!(client.is_suspended());
         assert!(matches!(state(), ServerState::Restarting), "{}", state());
+        assert!(pair.poll(kept.as_mut()).is_none());
         let list = pair.run(servers.all_tools());
         let [ServersError::NotConnected { error: None, .. }] = list.errors.as_slice() else {
             panic!("{:?}", list.errors)
@@ -277,8 +281,10 @@ fn a_server_of_several_that_is_started_again_keeps_its_place_and_holds_up_no_lis
         assert_eq!(text(&pair.run(waiting).unwrap()), "pong");
         assert!(matches!(state(), ServerState::Connected));
         assert_eq!(pair.run(servers.all_tools()).items.len(), 3);
+        assert!(pair.poll(kept.as_mut()).is_none());
     }
-    assert!(pair.poll(kept.as_mut()).is_none());
+    let expected = ["connected", "restarting", "connected", "restarting", "connected"];
+    assert_eq!(*seen.lock().unwrap(), expected);
     // The policy gives up.
     crash(&mut pair);
     let now = pair.now();

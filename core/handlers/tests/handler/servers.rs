@@ -13,8 +13,8 @@ use std::time::Duration;
 use mcp_sansio::Backoff;
 use mcp_sansio::protocol::{PromptMessage, Resource, TextResourceContents};
 use mcp_sansio_handlers::{
-    Call, Client, ClientError, Host, NoArguments, ReadResource, Server, ServerState, Servers,
-    ServersError,
+    Call, Client, ClientError, Host, NoArguments, ReadResource, Server, ServerConnection,
+    ServerState, Servers, ServersConfig, ServersError,
 };
 use mcp_sansio_test::StreamPair;
 
@@ -178,10 +178,10 @@ fn the_lists_are_complete_once_all_servers_are_ready() {
     let failing = async || Err::<Client, _>("it does not start");
     let mut other = Box::pin(servers.connect("b", failing, async |_| pending().await).unwrap());
 
-    let (woken, mut ready) = (Arc::new(Woken::default()), Box::pin(servers.ready()));
+    let (woken, mut ready) = (Arc::new(Woken::default()), Box::pin(servers.ready(pending::<()>())));
     let waker = Waker::from(Arc::clone(&woken));
     let mut cx = Context::from_waker(&waker);
-    let mut dropped = Box::pin(servers.ready());
+    let mut dropped = Box::pin(servers.ready(pending::<()>()));
     assert!(dropped.as_mut().poll(&mut cx).is_pending());
     drop(dropped);
     assert!(ready.as_mut().poll(&mut cx).is_pending());
@@ -198,7 +198,7 @@ fn the_lists_are_complete_once_all_servers_are_ready() {
     // A server that is removed is not waited for.
     let never = async || pending::<Result<Client, String>>().await;
     let third = servers.connect("c", never, async |_| pending().await).unwrap();
-    let mut ready = Box::pin(servers.ready());
+    let mut ready = Box::pin(servers.ready(pending::<()>()));
     assert!(ready.as_mut().poll(&mut cx).is_pending());
     drop(third);
     assert_eq!(woken.0.load(Ordering::Relaxed), 2);
@@ -333,6 +333,75 @@ fn an_attempt_counts_until_its_connection_has_lasted() {
     }
     world.kill("a");
     assert!(matches!(servers.states()[0].1, ServerState::Ended { .. }));
+}
+
+#[test]
+fn ready_waits_no_longer_than_its_limit_and_names_the_servers_that_are_not_connected() {
+    let (world, servers) = (World::default(), Servers::new(7));
+    world.broken.borrow_mut().push("b");
+    for name in ["a", "b"] {
+        world.add(&servers, name).unwrap();
+    }
+    let silent = async || pending::<Result<Client, String>>().await;
+    let mut silent = Box::pin(servers.connect("c", silent, async |_| pending().await).unwrap());
+    assert!(silent.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let is_late = Rc::new(Cell::new(false));
+    let late = Rc::clone(&is_late);
+    let limit = poll_fn(move |_| if late.get() { Poll::Ready(()) } else { Poll::Pending });
+    let mut ready = Box::pin(servers.ready(limit));
+    assert!(ready.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    is_late.set(true);
+    let errors = world.run(ready).into_iter().map(|error| error.to_string());
+    let expected = [
+        "the server \"b\" is not connected: it does not start",
+        "the server \"c\" is not connected yet",
+    ];
+    assert_eq!(errors.collect::<Vec<_>>(), expected);
+    assert_eq!(world.tools(&servers), ["a_name"]);
+}
+
+/// A connection for which [`Forever`] is permanent.
+struct Picky(Client);
+
+impl ServerConnection for Picky {
+    fn client(&self) -> &Client {
+        &self.0
+    }
+
+    fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
+        error.is::<Forever>()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("there is no such program")]
+struct Forever;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the connection failed")]
+struct Outer(#[source] Forever);
+
+#[test]
+fn a_server_is_given_up_at_once_after_a_permanent_error() {
+    let servers = Servers::<Picky>::new(7);
+    let attempts = Cell::new(0);
+    let failing = async || {
+        attempts.set(attempts.get() + 1);
+        Err(Outer(Forever))
+    };
+    let mut task = Box::pin(servers.connect("a", failing, async |_| ()).unwrap());
+    let polled = task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_ready() && attempts.get() == 1, "{}", attempts.get());
+    assert_eq!(error_of(&servers.states()[0].1).unwrap(), "the connection failed");
+    // Whatever the connection, a malformed entry of a configuration stays malformed.
+    let malformed = async || {
+        let config = ServersConfig::parse(r#"{"mcpServers":{"b":{}}}"#, |_| None).unwrap();
+        Err::<Client, _>(config.servers["b"].clone().unwrap_err())
+    };
+    let servers = Servers::<Client>::new(7);
+    let mut task = Box::pin(servers.connect("b", malformed, async |_| ()).unwrap());
+    assert!(task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    assert!(matches!(&servers.states()[0].1, ServerState::Ended { .. }));
 }
 
 #[test]

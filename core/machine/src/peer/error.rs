@@ -106,3 +106,27 @@ pub enum OpeningFailure {
     #[error("the opening request failed: {0}")]
     Transport(TransportFailure),
 }
+
+impl OpeningFailure {
+    /// Returns whether another attempt would fail in the same way, until the server or this client
+    /// is changed: they have no revision in common, or the server refuses this client.
+    #[must_use]
+    pub const fn is_permanent(&self) -> bool {
+        use TransportFailure::{AuthorizationFailed, Redirected, Status, Unauthorized};
+
+        match self {
+            Self::UnknownRevision(_)
+            | Self::NoCommonRevision(_)
+            | Self::LegacyServer
+            | Self::Extension(_)
+            | Self::Transport(
+                Unauthorized { .. } | AuthorizationFailed { .. } | Redirected { .. },
+            ) => true,
+            // Not: a timeout, too early, too many requests.
+            Self::Transport(Status { status, .. }) => {
+                matches!(status, 400..=499) && !matches!(status, 408 | 425 | 429)
+            }
+            _ => false,
+        }
+    }
+}

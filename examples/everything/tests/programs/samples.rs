@@ -66,3 +66,27 @@ fn one_of_three_servers_is_killed_and_comes_back() {
     assert!(before.ends_with(&whole), "{outcome:?}");
     assert!(after.contains(&partial) && after.ends_with(&whole), "{outcome:?}");
 }
+
+#[test]
+fn the_servers_in_a_configuration_file_are_one() {
+    let file = std::env::temp_dir().join(format!("servers-{}.json", std::process::id()));
+    let server = example("three-servers");
+    let text = format!(
+        r#"{{ "mcpServers": {{
+            "north": {{ "command": "{0}", "args": ["${{NORTH:-oslo}}"] }},
+            "south": {{ "command": "{0}", "args": ["lima"], "autoApprove": [] }},
+            "lost": {{ "command": "/no/such/server" }}
+        }} }}"#,
+        server.to_str().unwrap()
+    );
+    std::fs::write(&file, text).unwrap();
+    let listed = run("configured-servers", [&*file]);
+    let called = run("configured-servers", [file.to_str().unwrap(), "south_weather"]);
+    std::fs::remove_file(&file).unwrap();
+    let tools = ["north", "south"]
+        .map(|name| format!("{name}_crash: Ends the server\n{name}_weather: The weather\n"));
+    assert_eq!(listed.stdout, tools.concat(), "{listed:?}");
+    assert!(listed.stderr.starts_with("not used: mcpServers.south.autoApprove\n"), "{listed:?}");
+    assert!(listed.stderr.contains("\"lost\" is not connected: cannot start"), "{listed:?}");
+    assert_eq!(called.stdout, "Sunny in lima\n", "{called:?}");
+}

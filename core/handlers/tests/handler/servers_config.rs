@@ -1,0 +1,114 @@
+//! Servers from the JSON that hosts share.
+
+use mcp_sansio_handlers::{ServerSpec, ServersConfig};
+
+fn parse(text: &str) -> ServersConfig {
+    let variable = |name: &str| match name {
+        "HOME" => Some("/home/ann".to_owned()),
+        "EMPTY" => Some(String::new()),
+        "input:token" => Some("secret".to_owned()),
+        _ => None,
+    };
+    ServersConfig::parse(text, variable).unwrap()
+}
+
+/// Returns the error of the entry `x`, whose members are given.
+fn error(members: &str) -> String {
+    let config = parse(&format!(r#"{{"mcpServers":{{"good":{{"command":"a"}},"x":{members}}}}}"#));
+    assert!(config.servers["good"].is_ok(), "an entry hides another one");
+    config.servers["x"].as_ref().unwrap_err().to_string()
+}
+
+#[test]
+fn programs_and_urls_are_read_with_their_variables() {
+    let config = parse(
+        r#"{
+            "mcpServers": {
+                "files": {
+                    "command": "${HOME}/bin/files", "cwd": "${env:HOME}/${SUB:-notes}",
+                    "args": ["-v", "${HOME}${EMPTY:-x}:${NONE:-}", "a$b", "${"],
+                    "env": { "ROOT": "${HOME}", "PORT": 8080, "GONE": null },
+                    "type": "stdio", "autoApprove": ["read"]
+                },
+                "off": { "command": "off", "disabled": true }
+            },
+            "servers": {
+                "weather": {
+                    "type": "http", "url": "HTTPS://mcp.example.com/${PATH:-mcp}",
+                    "headers": { "Authorization": "Bearer ${input:token}" }, "command": null
+                },
+                "old": { "type": "sse", "url": "http://127.0.0.1/sse", "disabled": false }
+            },
+            "inputs": []
+        }"#,
+    );
+    assert_eq!(config.servers.keys().collect::<Vec<_>>(), ["files", "old", "weather"]);
+    let Ok(ServerSpec::Process { command, args, env, cwd }) = &config.servers["files"] else {
+        panic!("{config:?}")
+    };
+    assert_eq!((&**command, cwd.as_deref()), ("/home/ann/bin/files", Some("/home/ann/notes")));
+    assert_eq!(args, &["-v", "/home/ann:", "a$b", "${"]);
+    let env: Vec<_> = env.iter().map(|(name, value)| (&**name, &**value)).collect();
+    assert_eq!(env, [("PORT", "8080"), ("ROOT", "/home/ann")]);
+    let Ok(ServerSpec::Http { url, headers }) = &config.servers["weather"] else {
+        panic!("{config:?}")
+    };
+    assert_eq!(url, "HTTPS://mcp.example.com/mcp");
+    assert_eq!(headers["Authorization"], "Bearer secret");
+    assert!(matches!(&config.servers["old"], Ok(ServerSpec::Http { .. })));
+    assert_eq!(config.ignored, ["mcpServers.files.autoApprove", "inputs"]);
+    let debug = format!("{config:?}");
+    assert!(!debug.contains("secret") && !debug.contains("8080"), "{debug}");
+}
+
+#[test]
+fn a_defect_names_its_entry_and_member_and_hides_no_other_entry() {
+    let long = r#"{"command":"a","url":"http://a"}"#;
+    for (members, expected) in [
+        ("7", "`mcpServers.x`: not an object"),
+        ("{}", "`mcpServers.x`: neither `command` nor `url` is given"),
+        (long, "`mcpServers.x`: both `command` and `url` are given; `type` says which counts"),
+        (r#"{"command":7}"#, "`mcpServers.x.command`: not a string"),
+        (r#"{"command":""}"#, "`mcpServers.x.command`: missing"),
+        (r#"{"command":"a","command":"b"}"#, "`mcpServers.x.command`: given twice"),
+        (r#"{"command":"a","args":"b"}"#, "`mcpServers.x.args`: not an array"),
+        (r#"{"command":"a","args":["b",7]}"#, "`mcpServers.x.args[1]`: not a string"),
+        (r#"{"command":"a","env":[]}"#, "`mcpServers.x.env`: not an object"),
+        (r#"{"command":"a","env":{"K":true}}"#, "`mcpServers.x.env.K`: not a string"),
+        (
+            r#"{"command":"a","env":{"K":"${NONE}"}}"#,
+            "`mcpServers.x.env.K`: the variable `NONE` is not set and has no default",
+        ),
+        (r#"{"type":"stdio","url":"http://a"}"#, "`mcpServers.x.command`: missing"),
+        (r#"{"type":"http","command":"a"}"#, "`mcpServers.x.url`: missing"),
+        (
+            r#"{"type":"ws","url":"ws://a"}"#,
+            "`mcpServers.x.type`: `ws` is none of `stdio`, `http` and `sse`",
+        ),
+        (r#"{"url":"ftp://a"}"#, "`mcpServers.x.url`: not an `http:` or `https:` URL"),
+        (
+            r#"{"url":"http://a","headers":{"Host":"b"}}"#,
+            "`mcpServers.x.headers.Host`: the header `host` is set by the client itself",
+        ),
+    ] {
+        assert_eq!(error(members), expected);
+    }
+    let config = parse(r#"{"servers":{"a":{"command":"b"},"a":{"command":"c"}}}"#);
+    let error = config.servers["a"].as_ref().unwrap_err();
+    assert_eq!(error.to_string(), "`servers.a`: there are two entries of this name");
+    assert_eq!(error.place, "servers.a");
+}
+
+#[test]
+fn a_text_that_is_no_configuration_is_refused_with_its_defect() {
+    let refused = |text: &str| ServersConfig::parse(text, |_| None).unwrap_err().to_string();
+    let error = refused("{\n  \"mcpServers\": {},\n}");
+    assert_eq!(error, "the configuration is not JSON: key must be a string at line 3 column 1");
+    for text in ["[]", "{}", r#"{"mcp":{"servers":{}}}"#] {
+        let missing = "the configuration has no member `mcpServers` or `servers`";
+        assert_eq!(refused(text), missing);
+    }
+    assert_eq!(refused(r#"{"mcpServers":[]}"#), "`mcpServers`: not an object");
+    assert!(refused("").starts_with("the configuration is not JSON: EOF"));
+    assert!(parse("\u{feff}{\"mcpServers\":{}}\r\n").servers.is_empty());
+}
