@@ -3,13 +3,9 @@
 use crate::toolchain::{self, Toolchain};
 use crate::{Failure, files};
 
-/// A Cortex-M3, a processor without compare-and-swap, a RISC-V, and WebAssembly without a host.
-const TARGETS: [&str; 4] = [
-    "thumbv7m-none-eabi",
-    "thumbv6m-none-eabi",
-    "riscv32imac-unknown-none-elf",
-    "wasm32-unknown-unknown",
-];
+/// A processor without compare-and-swap, and a RISC-V. The images of the firmware and of WebAssembly are
+/// linked for two more.
+const TARGETS: [&str; 2] = ["thumbv6m-none-eabi", "riscv32imac-unknown-none-elf"];
 
 pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
     let root = files::root();
@@ -19,7 +15,6 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
             Toolchain::for_target(target).ok_or_else(|| toolchain::missing(&TARGETS))?;
         println!("{target}: with the toolchain: {toolchain:?}");
         let mut command = toolchain.cargo();
-        // What is built for these targets, and linked, are the images of the firmware and of WebAssembly.
         command.current_dir(&root).args(["check", "--quiet"]);
         command.args(["--package", "mcp-sansio", "--package", "mcp-sansio-oauth"]);
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));

@@ -3,6 +3,7 @@
 mod attributes;
 mod calls;
 mod faults;
+mod handler_shapes;
 mod http;
 mod script;
 mod transcript;

@@ -4,7 +4,6 @@
 
 #[test]
 fn the_compiler_names_the_mistake() {
-    let cases = trybuild::TestCases::new();
-    cases.compile_fail("tests/mistakes/cases/*.rs");
-    cases.pass("tests/mistakes/cases/right/*.rs");
+    // Without a case that passes, dependencies are checked and not built.
+    trybuild::TestCases::new().compile_fail("tests/mistakes/cases/*.rs");
 }
