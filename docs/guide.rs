@@ -17,6 +17,10 @@ mod readme_of_std {}
 mod getting_started {}
 #[doc = include_str!("guide/servers.md")]
 mod servers {}
+#[doc = include_str!("guide/tools.md")]
+mod tools {}
+#[doc = include_str!("guide/resources.md")]
+mod resources {}
 #[doc = include_str!("guide/attributes.md")]
 mod attributes {}
 #[doc = include_str!("guide/clients.md")]

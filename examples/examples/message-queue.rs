@@ -94,7 +94,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     client.opened().wait()?;
     let turn = client.call_tool("turn", &json!({ "text": "queues" }));
     let result = turn.on_progress(|step| println!("{} of 1", step.progress)).wait()?;
-    println!("{}", result.content[0].as_text().unwrap_or("no text"));
+    println!("{}", result.first_text().unwrap_or("no text"));
     drop(client);
     for side in [asking, serving] {
         side.join().map_err(|_| "a side panicked")?;

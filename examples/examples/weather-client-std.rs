@@ -16,7 +16,7 @@ fn main() -> Result<(), mcp::Error> {
         .timeout(Duration::from_secs(30))
         .on_progress(|progress| eprintln!("{} of 2", progress.progress))
         .wait()?;
-    println!("{}", report.content[0].as_text().unwrap_or("no text"));
+    println!("{}", report.first_text().unwrap_or("no text"));
     client.shutdown()?;
     Ok(())
 }

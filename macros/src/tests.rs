@@ -8,16 +8,18 @@ use crate::item::Kind;
 use crate::paths::Paths;
 use crate::{block, function};
 
-/// Returns the code of the guide after each hidden line with this mark, without hidden lines.
-fn samples(marker: &str) -> Vec<String> {
+/// Returns each expansion in the guide, with the code that it expands, which is the block before it.
+fn samples() -> Vec<(String, String)> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/attributes.md");
     let page = std::fs::read_to_string(page).unwrap();
-    let blocks = page.split(marker).skip(1).map(|rest| {
-        let (code, _) = rest.split_once("```").unwrap();
-        let shown = code.lines().filter(|line| *line != "#" && !line.starts_with("# "));
-        shown.map(|line| format!("{line}\n")).collect()
-    });
-    blocks.collect()
+    let blocks: Vec<_> = page
+        .split("```rust")
+        .skip(1)
+        .map(|rest| rest.split_once('\n').unwrap().1.split_once("```").unwrap().0.to_owned())
+        .collect();
+    let pairs = blocks.windows(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+    // Only what an attribute writes has paths that begin at the root.
+    pairs.filter(|(_, expanded)| expanded.contains("::mcp_sansio_tokio::ServerItem")).collect()
 }
 
 /// Expands the attributes of a file.
@@ -63,11 +65,11 @@ fn take(attributes: &mut Vec<Attribute>) -> Option<(String, TokenStream)> {
 
 #[test]
 fn the_guide_shows_the_expansion() {
-    let (written, expanded) = (samples("# // written\n"), samples("# // expanded\n"));
-    assert_eq!(written.len(), expanded.len());
-    assert!(!written.is_empty());
-    for (written, shown) in written.iter().zip(expanded) {
-        let expanded = expand(written);
+    let samples = samples();
+    assert!(samples.len() >= 2);
+    for (written, shown) in samples {
+        let expanded = expand(&written);
+        let shown = prettyplease::unparse(&syn::parse_file(&shown).unwrap());
         assert!(expanded == shown, "the guide should show:\n{expanded}");
     }
 }

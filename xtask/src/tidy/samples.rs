@@ -1,8 +1,8 @@
 //! Programs shown in Markdown are files of the project: a code block after a comment that names a
 //! file must equal that file, except for the comment at its head. After a comment `from` a file,
-//! the block must be consecutive lines of that file, except for their common indentation. All other
-//! Rust code in the guide and in `README.md` is compiled as a documentation test, so it must not be
-//! marked `ignore`.
+//! each paragraph of the block must be consecutive lines of that file, except for their common
+//! indentation. All other Rust code in the guide and in `README.md` is compiled as a documentation
+//! test, so it must not be marked `ignore`, nor have hidden lines: a forge shows them.
 
 use std::path::Path;
 
@@ -20,6 +20,16 @@ pub(super) fn check(
             if line.starts_with("```rust,ignore") {
                 errors.push(format!(
                     "{}:{number}: code that is neither compiled nor quoted from a file",
+                    path.display()
+                ));
+            } else if line.starts_with("```rust")
+                && lines
+                    .by_ref()
+                    .map_while(|(_, line)| (line != "```").then_some(line.trim_start()))
+                    .any(|line| line == "#" || line.starts_with("# "))
+            {
+                errors.push(format!(
+                    "{}:{number}: a forge shows hidden lines: quote a file of docs/samples",
                     path.display()
                 ));
             }
@@ -45,7 +55,11 @@ pub(super) fn check(
             errors.push(format!("{place}: `{file}` not found"));
             continue;
         };
-        let is_there = if is_part { has_lines(&program, &shown) } else { body(&program) == shown };
+        let is_there = if is_part {
+            shown.split(|line| line.is_empty()).all(|part| has_lines(&program, part))
+        } else {
+            body(&program) == shown
+        };
         if !is_there {
             errors.push(format!("{place}: the block differs from `{file}`"));
         }
