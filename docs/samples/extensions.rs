@@ -37,7 +37,7 @@ mod an_extension_of_your_own {
             .extension(ServerExtension::new(ID)?.settings(&settings)?.request(&GREET, greet))
             .tool("about", "What the client supports", |call: Call<NoArguments>| {
                 // Any handler can ask what the client declared.
-                if call.extension(ID).is_some() { "greetings" } else { "text only" }
+                if call.client_extension(ID).is_some() { "greetings" } else { "text only" }
             });
         let host = Host::new("demo", "1.0.0").extension(HostExtension::new(ID)?);
 

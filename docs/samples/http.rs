@@ -160,3 +160,135 @@ mod connect_3 {
         Ok(())
     }
 }
+
+mod what_surrounds_a_request {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use axum::Router;
+    use axum::extract::{self, Request};
+    use axum::http::StatusCode;
+    use axum::middleware::{Next, from_fn_with_state};
+    use axum::response::{IntoResponse, Response};
+    use mcp_sansio_tokio::{
+        Call, Caller, HandlerError, HttpServerOptions, HttpService, NoArguments, Principal, Server,
+        ServerItem, State,
+    };
+    use tokio::net::TcpListener;
+    use tokio::sync::Semaphore;
+
+    /// What the application knows of a user.
+    #[derive(Clone)]
+    struct User {
+        name: String,
+        roles: Vec<String>,
+        tenants: Vec<String>,
+    }
+
+    type Users = Arc<HashMap<String, User>>;
+
+    /// Stands for the connection pool of a database, such as `sqlx::PgPool`.
+    struct Pool(Semaphore);
+
+    impl Pool {
+        async fn orders(&self, tenant: &str) -> Result<Vec<String>, tokio::sync::AcquireError> {
+            let _connection = self.0.acquire().await?;
+            Ok(vec![format!("an order of {tenant}")])
+        }
+    }
+
+    /// A layer: authenticates requests in the application's own way, here by an API key.
+    async fn authenticate(
+        users: extract::State<Users>,
+        mut request: Request,
+        next: Next,
+    ) -> Response {
+        let key = request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
+        let Some(user) = key.and_then(|key| users.get(key)).cloned() else {
+            return StatusCode::UNAUTHORIZED.into_response();
+        };
+        // Sessions, tasks and limits belong to the principal. Roles are scopes, for `requires`.
+        let principal = Principal::new(user.name.clone());
+        request.extensions_mut().insert(Caller::from_credentials(principal, user.roles.clone()));
+        request.extensions_mut().insert(user);
+        next.run(request).await
+    }
+
+    /// A tool: the orders of the tenant that the request names, if they are the user's.
+    async fn orders(call: Call<NoArguments>, pool: State<Pool>) -> Result<String, HandlerError> {
+        let tenant = call.header("x-tenant").unwrap_or_default();
+        let user = call.extension::<User>();
+        if !user.is_some_and(|user| user.tenants.iter().any(|it| it == tenant)) {
+            return Err(HandlerError::failed("this is none of your tenants: set X-Tenant"));
+        }
+        Ok(pool.orders(tenant).await?.join("\n"))
+    }
+
+    fn app(users: Users) -> Result<Router, mcp_sansio_tokio::Error> {
+        let purge =
+            ServerItem::tool("purge", "Deletes all orders", |_: Call<NoArguments>| "deleted");
+        let server = Server::new("orders", "1.0.0")
+            .state(Pool(Semaphore::new(16)))
+            .tool("orders", "The orders of a tenant", orders)
+            .add_item(purge.requires("admin"));
+        let options = HttpServerOptions::new().any_path().keep_headers(["x-tenant"]);
+        let service = HttpService::new(&server, options)?.extension::<User>();
+        Ok(Router::new()
+            .route_service("/mcp", service)
+            .layer(from_fn_with_state(users, authenticate)))
+    }
+
+    #[tokio::main]
+    async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        let ann =
+            User { name: "ann".into(), roles: vec!["admin".into()], tenants: vec!["acme".into()] };
+        let users: Users = Arc::new(HashMap::from([("s3cret".to_owned(), ann)]));
+        let listener = TcpListener::bind("127.0.0.1:8000").await?;
+        axum::serve(listener, app(users)?).await?;
+        Ok(())
+    }
+
+    /// Posts a call with these fields, and returns the status and the body.
+    async fn post(app: &Router, tool: &str, key: &str, tenant: &str) -> (StatusCode, String) {
+        use tower::ServiceExt as _;
+
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","_meta":{{
+            "io.modelcontextprotocol/protocolVersion":"2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        );
+        let request = Request::post("/mcp")
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", tool)
+            .header("x-api-key", key)
+            .header("x-tenant", tenant);
+        let response =
+            app.clone().oneshot(request.body(axum::body::Body::from(body)).unwrap()).await.unwrap();
+        let status = response.status();
+        let body = axum::body::to_bytes(response.into_body(), 65_536).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn each_user_gets_the_orders_of_its_tenants() {
+        let user = |name: &str, role: &str| User {
+            name: name.into(),
+            roles: vec![role.into()],
+            tenants: vec!["acme".into()],
+        };
+        let users = [("a", user("ann", "admin")), ("b", user("bob", "clerk"))];
+        let users = users.map(|(key, user)| (key.to_owned(), user));
+        let app = app(Arc::new(HashMap::from(users))).unwrap();
+        assert_eq!(post(&app, "orders", "c", "acme").await.0, StatusCode::UNAUTHORIZED);
+        for key in ["a", "b"] {
+            assert!(post(&app, "orders", key, "acme").await.1.contains("an order of acme"));
+            assert!(post(&app, "orders", key, "other").await.1.contains("none of your tenants"));
+        }
+        assert!(post(&app, "purge", "a", "acme").await.1.contains("deleted"));
+        assert!(!post(&app, "purge", "b", "acme").await.1.contains("deleted"));
+    }
+}

@@ -2,16 +2,21 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use core::any::Any;
 use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Lists, Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, JsonError, RawJson, RequestId};
-use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHandle};
+use mcp_sansio::peer::{
+    InputRequested, InputResponseParams, Request, RequestHandle, ServerSession,
+};
 use mcp_sansio::protocol::GetPromptResult;
 use mcp_sansio::protocol::ReadResourceResult;
-use mcp_sansio::protocol::{CallToolResult, Capabilities, Capability, LoggingLevel, Method};
+use mcp_sansio::protocol::{
+    CallToolResult, Capabilities, Capability, Implementation, LoggingLevel, Meta, Method,
+};
 use mcp_sansio::{Caller, Job, Principal, Revision, SessionKey};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
@@ -57,8 +62,56 @@ pub(super) struct Incoming<'r, 'f> {
     pub(super) lists: Option<&'r Lists>,
     /// The observation of the request, if the server has an observer.
     pub(super) observation: Option<&'r crate::executor::SharedObservation>,
+    pub(super) details: Option<&'r Arc<RequestDetails>>,
+}
+
+/// The parts of a request that handlers get from servers that ask for them. Reading them takes
+/// allocations, which other servers do without.
+#[derive(Debug, Default)]
+pub(super) struct RequestDetails {
     /// The extensions that the client declared, if the server has any.
-    pub(super) client_extensions: Option<&'r Json>,
+    pub(super) client_extensions: Option<Json>,
+    /// `{}` if the client sent none.
+    pub(super) meta: Option<Json>,
+    pub(super) client_info: Option<Json>,
+}
+
+/// Reads the details of a request, in a legacy session if there is one.
+pub(super) type DetailsReader = fn(&Request<'_>, Option<&ServerSession>) -> RequestDetails;
+
+/// Reads the details with the metadata.
+pub(super) fn details_with_meta(
+    request: &Request<'_>,
+    session: Option<&ServerSession>,
+) -> RequestDetails {
+    let meta = request.params.get("_meta");
+    let client_info = match session {
+        Some(session) => Some(session.client_info().clone()),
+        None => meta.as_ref().and_then(|meta| meta.get(Meta::CLIENT_INFO)).map(Json::from),
+    };
+    let meta = Some(Json::from(meta.unwrap_or(RawJson::EMPTY_OBJECT)));
+    RequestDetails { meta, client_info, ..super::extension::details(request, session) }
+}
+
+impl RequestDetails {
+    /// Returns the details of the same request with other parameters.
+    pub(super) fn with_params(self: &Arc<Self>, params: &RawJson<'_>) -> Arc<Self> {
+        if self.meta.is_none() {
+            return Arc::clone(self);
+        }
+        let meta = params.get("_meta").unwrap_or(RawJson::EMPTY_OBJECT);
+        let (client_extensions, client_info) =
+            (self.client_extensions.clone(), self.client_info.clone());
+        Arc::new(Self { client_extensions, meta: Some(Json::from(meta)), client_info })
+    }
+
+    pub(super) fn meta(&self) -> RawJson<'_> {
+        self.meta.as_ref().map_or(RawJson::EMPTY_OBJECT, Json::as_raw)
+    }
+
+    pub(super) fn client_info(&self) -> Option<Implementation> {
+        self.client_info.as_ref()?.as_raw().decode().ok()
+    }
 }
 
 impl<'r, 'f> RequestParts<'r, 'f> {
@@ -112,7 +165,7 @@ pub struct Context {
     is_task: bool,
     id: Option<RequestId>,
     observation: Option<crate::executor::SharedObservation>,
-    pub(super) client_extensions: Option<Json>,
+    pub(super) details: Option<Arc<RequestDetails>>,
 }
 
 impl Context {
@@ -135,7 +188,7 @@ impl Context {
             is_task: call.is_task,
             id: call.id.cloned(),
             observation: call.observation.cloned(),
-            client_extensions: call.client_extensions.cloned(),
+            details: call.details.cloned(),
         }
     }
 
@@ -167,6 +220,36 @@ impl Context {
     #[must_use]
     pub const fn caller(&self) -> &Caller {
         &self.caller
+    }
+
+    /// Returns the value of this type that was attached to the request in front of the server: by a
+    /// layer of the application, such as the user that it has authenticated, or by the adapter. See
+    /// [`Caller::with_extension`] and the `extension` of the adapters' `HttpService`. On a
+    /// protected server, [`Caller`] is the sender that the token's has replaced.
+    #[must_use]
+    pub fn extension<T: Any>(&self) -> Option<&T> {
+        self.caller.extension()
+    }
+
+    /// Whether the request came over HTTP. Otherwise its transport is a byte stream.
+    #[must_use]
+    pub const fn is_http(&self) -> bool {
+        !self.caller.is_owner()
+    }
+
+    /// Returns the metadata of the request, `_meta`: a JSON object, `{}` if the client sent none or
+    /// the server does not [keep it](super::Server::keep_meta).
+    #[must_use]
+    pub fn meta(&self) -> RawJson<'_> {
+        self.details.as_ref().map_or(RawJson::EMPTY_OBJECT, |details| details.meta())
+    }
+
+    /// Returns the client's description of itself, which nothing verifies; `None` if it has none or
+    /// the server does not [keep it](super::Server::keep_meta).
+    // MCP 2026-07-28 basic/index#_meta [SEC-013]
+    #[must_use]
+    pub fn client_info(&self) -> Option<Implementation> {
+        self.details.as_ref()?.client_info()
     }
 
     /// Returns the key of the session that the request belongs to: on HTTP a legacy session, on a

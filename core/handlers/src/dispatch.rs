@@ -117,8 +117,8 @@ pub(super) struct Invocation<'a, K: Threading> {
     pub(super) default_spawner: Option<fn(Job)>,
     /// The observation of the request, if the server has an observer.
     pub(super) observation: Option<crate::executor::SharedObservation>,
-    /// The extensions that the client declared, if the server has any.
-    pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
+    /// The details of the request, if the server keeps any.
+    pub(super) details: Option<Arc<super::context::RequestDetails>>,
 }
 
 impl<K: Threading> Invocation<'_, K> {
@@ -140,7 +140,7 @@ impl<K: Threading> Invocation<'_, K> {
                     id: self.id,
                     lists: None,
                     observation: self.observation.as_ref(),
-                    client_extensions: self.client_extensions.as_ref(),
+                    details: self.details.as_ref(),
                 }),
                 states: self.handlers.state_map(),
                 spawner: self.handlers.spawner.as_ref(),

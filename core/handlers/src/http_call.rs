@@ -45,8 +45,8 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     pub(super) default_spawner: Option<fn(Job)>,
     /// The observation of the request, if the server has an observer.
     pub(super) observation: Option<crate::executor::SharedObservation>,
-    /// The extensions that the client declared, if the server has any.
-    pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
+    /// The details of the request, if the server keeps any.
+    pub(super) details: Option<Arc<super::context::RequestDetails>>,
 }
 
 /// The state of a [`HandlerCall`] after it was run.
@@ -142,7 +142,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
         let Self { mut request, handlers, function, wrapped, commands, .. } = self;
         let Self { tasks, is_task, id, sealed, now, guard, default_spawner, .. } = self;
         let observation = self.observation;
-        let client_extensions = self.client_extensions;
+        let details = self.details;
         if sealed && let Err(error) = handlers.open_state(&mut request, now) {
             return HandlerPoll::Ready(HandlerOutput { request, outcome: Outcome::Error(error) });
         }
@@ -160,7 +160,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             guard,
             default_spawner,
             observation: observation.clone(),
-            client_extensions,
+            details,
         };
         let call = || match handlers.layers.as_ref().zip(wrapped) {
             Some((layers, wrapped)) => layers.call(invocation, wrapped, &request),

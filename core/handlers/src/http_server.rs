@@ -378,7 +378,7 @@ impl<K: Threading> HttpServer<K> {
             guard: invocation.guard,
             default_spawner: invocation.default_spawner,
             observation: invocation.observation,
-            client_extensions: invocation.client_extensions,
+            details: invocation.details,
             sealed: true,
             now,
             request,

@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, Item};
 use mcp_sansio::http::{
-    ExchangeId, ParsedBody, ProofId, ReadRequest, RequestHead, Response, StoreError,
+    ExchangeId, ParsedBody, ProofId, ReadRequest, RemoteAddress, RequestHead, Response, StoreError,
 };
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::Method;
@@ -119,7 +119,7 @@ impl<K: Threading> Server<K> {
     /// Byte streams are not affected: there the client is the process that started the server.
     ///
     /// ```
-    /// use mcp_sansio::Principal;
+    /// use mcp_sansio::{Caller, Principal};
     /// use mcp_sansio_oauth::protected_resource::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
     /// use mcp_sansio_handlers::{Server, TokenRequirement};
     /// use mcp_sansio::http::{RequestHead, HttpServerOptions};
@@ -151,11 +151,11 @@ impl<K: Threading> Server<K> {
     /// let http = server.http(HttpServerOptions::new(), [0; 32], 0)?;
     /// let mut head = RequestHead::new("POST", "/mcp");
     /// head.field("host", b"localhost");
-    /// let TokenRequirement::Respond(refused) = http.authorize(&head) else { unreachable!() };
+    /// let TokenRequirement::Respond(refused) = http.authorize(&head, &Caller::ANONYMOUS) else { unreachable!() };
     /// assert_eq!(refused.head.status, Status::UNAUTHORIZED);
     ///
     /// head.field("authorization", b"Bearer good");
-    /// let TokenRequirement::Check(checking) = http.authorize(&head) else { unreachable!() };
+    /// let TokenRequirement::Check(checking) = http.authorize(&head, &Caller::ANONYMOUS) else { unreachable!() };
     /// # let mut checking = Box::pin(checking);
     /// # let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     /// # let std::task::Poll::Ready(checked) = checking.as_mut().poll(&mut cx) else { panic!() };
@@ -196,8 +196,12 @@ impl<K: Threading> HttpServer<K> {
     /// Decides about a request before its body is read and before [`admit`](Self::admit): check its
     /// token, or respond at once. On a server that is not [protected](Server::protect) it returns
     /// [`TokenRequirement::NotNeeded`].
+    ///
+    /// `sender` is the sender as the connection or an earlier layer has identified it, with what
+    /// surrounds the request: see [`TokenCheck::sender`]. The caller of the request is the grant
+    /// [in its place](Caller::in_place_of).
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
-    pub fn authorize(&self, head: &RequestHead<'_>) -> TokenRequirement<K> {
+    pub fn authorize(&self, head: &RequestHead<'_>, sender: &Caller) -> TokenRequirement<K> {
         if let Some(card) = &self.endpoint.handlers.http.card
             && let Some(response) = card.respond(head)
         {
@@ -229,7 +233,7 @@ impl<K: Threading> HttpServer<K> {
             Ok(check) => TokenRequirement::Check(TokenCheckFuture {
                 protection: protection.clone(),
                 proof: check.proof().cloned(),
-                state: State::Asked(check),
+                state: State::Asked(check.with_sender(sender.clone())),
                 guard: self.endpoint.guard,
                 _share: share,
                 observed: observed.map(Box::new),
@@ -488,6 +492,41 @@ where
                 Box::pin(async move { function(check).await });
             TokenStep::Pending(task)
         })
+    }
+}
+
+// ------------------------------------------------------------------ what surrounds a request
+
+impl super::context::Context {
+    /// Returns a header field of the HTTP request, if the server
+    /// [keeps](mcp_sansio::http::HttpServerOptions::keep_headers) it and the client sent it: see
+    /// [`Caller::header`]. `None` on a byte stream.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.caller.header(name)
+    }
+
+    /// Returns the address that the HTTP request came from, if the adapter knows it: see
+    /// [`Caller::remote_address`].
+    #[must_use]
+    pub fn remote_address(&self) -> Option<RemoteAddress> {
+        self.caller.remote_address()
+    }
+}
+
+impl super::middleware::ServerRequest {
+    /// Returns a header field of the HTTP request: see
+    /// [`Context::header`](crate::Context::header).
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.caller().header(name)
+    }
+
+    /// Returns the address that the HTTP request came from: see
+    /// [`Context::remote_address`](crate::Context::remote_address).
+    #[must_use]
+    pub fn remote_address(&self) -> Option<RemoteAddress> {
+        self.caller().remote_address()
     }
 }
 

@@ -20,7 +20,7 @@ use mcp_sansio::{Job, Tape};
 
 use super::connection_options::connection_options;
 use super::connections::Join;
-use super::context::CommandSender;
+use super::context::{CommandSender, DetailsReader, details_with_meta};
 use super::dispatch::StateSeal;
 use super::executor::PanicGuard;
 use super::function::{Handler, Spawner};
@@ -98,6 +98,8 @@ pub(super) struct Handlers<K: Threading> {
     pub(super) layers: Option<K::Layers>,
     pub(super) states: Option<K::States>,
     pub(super) extensions: Option<Arc<super::extension::ExtensionTable>>,
+    /// Reads the details of requests, if the server keeps any.
+    pub(super) details: Option<DetailsReader>,
     /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Option<Arc<dyn StateSeal>>,
@@ -113,6 +115,7 @@ impl<K: Threading> Clone for Handlers<K> {
             layers: self.layers.clone(),
             states: self.states.clone(),
             extensions: self.extensions.clone(),
+            details: self.details,
             spawner: self.spawner.clone(),
             sealing: self.sealing.clone(),
             #[cfg(feature = "http")]
@@ -235,6 +238,7 @@ impl<K: Threading> Server<K> {
                 layers: None,
                 states: None,
                 extensions: None,
+                details: None,
                 spawner: None,
                 sealing: None,
                 #[cfg(feature = "http")]
@@ -374,6 +378,28 @@ impl<K: Threading> Server<K> {
     #[must_use]
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.options = self.options.instructions(instructions);
+        self
+    }
+
+    /// Keeps `_meta` and the client's description of itself for handlers, which read them with
+    /// [`Context::meta`](super::Context::meta) and
+    /// [`Context::client_info`](super::Context::client_info). Not the default, because they are
+    /// copied for each request.
+    ///
+    /// ```
+    /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
+    ///
+    /// let server = Server::new("s", "1").keep_meta().tool("who", "", |call: Call<NoArguments>| {
+    ///     call.client_info().map_or_else(|| "nobody".to_owned(), |client| client.name)
+    /// });
+    /// # let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("editor", "1.0.0"));
+    /// # let result = pair.run(client.call_tool("who", &NoArguments {}))?;
+    /// # assert_eq!(result.first_text(), Some("editor"));
+    /// # Ok::<(), mcp_sansio_handlers::ClientError>(())
+    /// ```
+    #[must_use]
+    pub fn keep_meta(mut self) -> Self {
+        self.functions().details = Some(details_with_meta);
         self
     }
 

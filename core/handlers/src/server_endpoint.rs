@@ -142,9 +142,9 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         let is_task = self.task_of(request.handle).is_some();
         let (catalog, asked) = (self.machine.catalog(), (request, is_task));
         let function = self.handlers.prepare(&self.items, catalog, asked, self.guard);
-        let client_extensions = self.client_extensions(request);
+        let details = self.details(request);
         let function = function.and_then(|function| {
-            let checked = self.check_extension(request, client_extensions.as_ref());
+            let checked = self.check_extension(request, details.as_deref());
             checked.map(|()| function).map_err(|error| Box::new(Outcome::Error(error)))
         });
         Invocation {
@@ -157,7 +157,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             guard: self.guard,
             default_spawner: self.default_spawner,
             observation: self.machine.observation_of(request.handle),
-            client_extensions,
+            details,
         }
     }
 

@@ -231,7 +231,7 @@ fn a_handler_cancelled_during_its_poll_is_notified() {
             guard: PanicGuard::NONE,
             default_spawner: None,
             observation: None,
-            client_extensions: None,
+            details: None,
         };
         let HandlerPoll::Pending(running) = work.run() else { panic!("it waits") };
         let cancel_signal = Arc::clone(&running.cancel_signal);

@@ -10,7 +10,8 @@ use mcp_sansio_sync::Arc;
 
 use crate::{Principal, SessionKey};
 
-/// The sender of a request, and its permissions. Cheap to clone.
+/// The sender of a request, its permissions, and what surrounds the request: values that a layer in
+/// front of the server has [attached](Self::with_extension). Cheap to clone.
 ///
 /// The machines receive it with each request and pass it on with the
 /// [`Request`](crate::peer::Request). It is never sent to a peer.
@@ -47,8 +48,25 @@ impl Origin {
 }
 
 struct Known {
-    principal: Principal,
+    principal: Option<Principal>,
     credentials: Option<Box<dyn Credentials>>,
+}
+
+/// A caller with a value, in the place of its credentials, so that programs without such values
+/// contain no code for them.
+struct Extended {
+    caller: Caller,
+    value: Box<dyn Any + Send + Sync>,
+}
+
+impl Credentials for Extended {
+    fn scopes(&self) -> &[String] {
+        self.caller.scopes()
+    }
+
+    fn has_scope(&self, scope: &str) -> bool {
+        self.caller.has_scope(scope)
+    }
 }
 
 /// The verified credentials of a caller, such as an access token.
@@ -81,18 +99,63 @@ impl Caller {
     /// Creates a caller that is known by name and has no scopes.
     #[must_use]
     pub fn from_principal(principal: Principal) -> Self {
-        Self::from_known(Known { principal, credentials: None })
+        Self::from_known(Known { principal: Some(principal), credentials: None })
     }
 
     /// Creates a caller from the principal and the scopes of verified credentials.
     #[must_use]
     pub fn from_credentials(principal: Principal, credentials: impl Credentials) -> Self {
         let credentials: Option<Box<dyn Credentials>> = Some(Box::new(credentials));
-        Self::from_known(Known { principal, credentials })
+        Self::from_known(Known { principal: Some(principal), credentials })
     }
 
     fn from_known(known: Known) -> Self {
         Self { known: Some(Arc::new(known)), origin: Origin::ELSEWHERE }
+    }
+
+    /// Attaches a value to the request. It travels with the request to whatever decides about it:
+    /// conditions of the catalog, middleware and handlers, which find it by its type with
+    /// [`extension`](Self::extension). It hides an earlier value of this type. It is in no
+    /// recording, and is kept for as long as the request, its task or its stream exists.
+    ///
+    /// ```
+    /// use mcp_sansio::{Caller, Principal};
+    ///
+    /// struct Tenant(u32);
+    ///
+    /// let caller = Caller::from_principal(Principal::new("ann")).with_extension(Tenant(7));
+    /// assert_eq!(caller.extension::<Tenant>().map(|tenant| tenant.0), Some(7));
+    /// assert_eq!(caller.principal(), Some(&Principal::new("ann")));
+    /// ```
+    #[must_use]
+    pub fn with_extension<T: Any + Send + Sync>(self, value: T) -> Self {
+        let (principal, origin) = (self.principal().cloned(), self.origin);
+        let credentials: Box<dyn Credentials> =
+            Box::new(Extended { caller: self, value: Box::new(value) });
+        let known = Known { principal, credentials: Some(credentials) };
+        Self { known: Some(Arc::new(known)), origin }
+    }
+
+    /// Returns the value of this type that is [attached](Self::with_extension) to the request, or
+    /// to an attached caller.
+    #[must_use]
+    pub fn extension<T: Any>(&self) -> Option<&T> {
+        let Extended { caller, value } = self.extended()?;
+        let inner = || value.downcast_ref::<Self>().and_then(Self::extension);
+        value.downcast_ref().or_else(inner).or_else(|| caller.extension())
+    }
+
+    /// Returns this caller in the place of `sender`, as whom a layer in front of the server has
+    /// identified the same request: with its values, and, if anything is known of it, with `sender`
+    /// itself as an [extension](Self::extension), so that it is not lost.
+    #[must_use]
+    pub fn in_place_of(self, sender: &Self) -> Self {
+        if sender.known.is_none() { self } else { self.with_extension(sender.clone()) }
+    }
+
+    fn extended(&self) -> Option<&Extended> {
+        let credentials: &dyn Any = self.verified()?;
+        credentials.downcast_ref()
     }
 
     /// Returns the same sender in a session, or in none. The machines do it for each request:
@@ -114,7 +177,7 @@ impl Caller {
     /// Returns the principal, if it is known.
     #[must_use]
     pub fn principal(&self) -> Option<&Principal> {
-        self.known.as_ref().map(|known| &known.principal)
+        self.known.as_ref()?.principal.as_ref()
     }
 
     /// Returns the scopes of the credentials: an empty slice without credentials. To make a
@@ -147,7 +210,8 @@ impl Caller {
     #[must_use]
     pub fn credentials<T: Credentials>(&self) -> Option<&T> {
         let credentials: &dyn Any = self.verified()?;
-        credentials.downcast_ref()
+        let inner = || self.extended()?.caller.credentials();
+        credentials.downcast_ref().or_else(inner)
     }
 
     fn verified(&self) -> Option<&dyn Credentials> {
@@ -192,5 +256,43 @@ mod tests {
             assert_eq!(inside.with_session(None).session(), None);
         }
         assert!(size_of::<Caller>() <= 16);
+    }
+
+    #[test]
+    fn a_value_travels_with_the_request_and_changes_neither_identity_nor_permissions() {
+        let session = SessionKey::from_number(7);
+        let scopes = || Vec::from([String::from("read")]);
+        let ann = Caller::from_credentials(Principal::new("ann"), scopes());
+        for caller in [Caller::OWNER, Caller::ANONYMOUS.with_session(session), ann.clone()] {
+            let extended = caller.clone().with_extension(1_u8).with_extension("two");
+            assert_eq!(extended.extension::<u8>(), Some(&1));
+            assert_eq!(extended.extension::<&str>(), Some(&"two"));
+            assert_eq!(extended.extension::<u16>(), None);
+            assert_eq!(extended.principal(), caller.principal());
+            assert_eq!(extended.session(), caller.session());
+            assert_eq!(extended.is_owner(), caller.is_owner());
+            assert_eq!(extended.scopes(), caller.scopes());
+            for scope in ["read", "write"] {
+                assert_eq!(extended.has_scope(scope), caller.has_scope(scope));
+            }
+            let credentials = caller.credentials::<Vec<String>>();
+            assert_eq!(extended.credentials::<Vec<String>>(), credentials);
+            let replaced = extended.with_extension(2_u8);
+            assert_eq!(replaced.extension::<u8>(), Some(&2));
+        }
+        assert!(ann.extension::<u8>().is_none());
+    }
+
+    #[test]
+    fn a_caller_that_is_replaced_stays_in_reach_with_its_values() {
+        let layer = Caller::from_principal(Principal::new("layer")).with_extension(1_u8);
+        let token = Caller::from_credentials(Principal::new("token"), Vec::new());
+        let both = token.clone().in_place_of(&layer);
+        assert_eq!(both.principal(), token.principal());
+        assert!(both.credentials::<Vec<String>>().is_some());
+        assert_eq!(both.extension::<u8>(), Some(&1));
+        let replaced = both.extension::<Caller>().expect("the caller of the layer");
+        assert_eq!(replaced.principal(), layer.principal());
+        assert!(token.in_place_of(&Caller::ANONYMOUS).extension::<Caller>().is_none());
     }
 }

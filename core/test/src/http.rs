@@ -274,7 +274,7 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
         let handled = match answer {
             Some(response) => Err(response),
             None => self
-                .caller(&head)
+                .caller(&head, request)
                 .map(|caller| self.server.handle_request(&head, &request.body, &caller, now)),
         };
         match handled {
@@ -290,27 +290,36 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
     }
 
     /// Returns the sender of a request, or the response that refuses its token.
-    fn caller(&self, head: &RequestHead<'_>) -> Result<Caller, Response> {
-        if let Some(resource) = self.server.resource() {
-            return match &self.identity {
-                Some(identity) => identity.granted(resource),
-                None => self.check_token(head),
-            };
+    fn caller(
+        &self,
+        head: &RequestHead<'_>,
+        request: &OutgoingRequest,
+    ) -> Result<Caller, Response> {
+        let values = |name: &str| {
+            let lines = request.fields().filter(|(it, _)| it.eq_ignore_ascii_case(name));
+            lines.map(|(_, value)| value.as_bytes()).collect::<Vec<_>>()
+        };
+        let attach = |sender| self.server.reader().attach_headers(sender, values);
+        match (self.server.resource(), &self.identity) {
+            (Some(resource), Some(identity)) => attach(identity.granted(resource)?),
+            (Some(_), None) => self.check_token(head, &attach(Caller::ANONYMOUS)?),
+            (None, identity) => attach(identity.as_ref().map_or(Caller::ANONYMOUS, Caller::from)),
         }
-        Ok(self.identity.as_ref().map_or(Caller::ANONYMOUS, Caller::from))
     }
 
     /// Checks the token of a request.
-    fn check_token(&self, head: &RequestHead<'_>) -> Result<Caller, Response> {
+    fn check_token(&self, head: &RequestHead<'_>, sender: &Caller) -> Result<Caller, Response> {
         use mcp_sansio_handlers::TokenRequirement;
 
-        match self.server.authorize(head) {
-            TokenRequirement::NotNeeded => Ok(Caller::ANONYMOUS),
+        match self.server.authorize(head, sender) {
+            TokenRequirement::NotNeeded => Ok(sender.clone()),
             TokenRequirement::Respond(response) => Err(response),
             TokenRequirement::Check(mut check) => {
                 let mut cx = Context::from_waker(core::task::Waker::noop());
                 match Pin::new(&mut check).poll(&mut cx) {
-                    Poll::Ready(granted) => granted.map(Caller::from),
+                    Poll::Ready(granted) => {
+                        granted.map(|grant| Caller::from(grant).in_place_of(sender))
+                    }
                     Poll::Pending => panic!("the token check waits: set an identity instead"),
                 }
             }

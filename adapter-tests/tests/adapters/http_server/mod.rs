@@ -25,4 +25,5 @@ mod shares;
 mod shutdown;
 mod slow_clients;
 mod smuggling;
+mod surroundings;
 mod wire;

@@ -3,9 +3,10 @@
 use std::convert::Infallible;
 
 use http_body_util::{BodyExt, Full};
-use mcp_sansio::Principal;
 use mcp_sansio::http::HttpServerOptions;
+use mcp_sansio::{Caller, Principal};
 use mcp_sansio_async::http_server::ServedBody;
+use mcp_sansio_oauth::protected_resource::{ProtectedResource, TokenCheck, VerifiedToken};
 
 use super::adapter::{Call, HttpService, NoArguments, Server};
 use super::served::in_runtime;
@@ -51,6 +52,60 @@ async fn handlers_see_the_principal_and_a_session_belongs_to_one_principal() {
         assert_eq!(response.status(), status);
         if status == 200 {
             assert_eq!(text(&body(response).await), "ann");
+        }
+    }
+}
+
+/// What a layer of an application knows of the sender.
+#[derive(Clone)]
+struct User {
+    name: &'static str,
+}
+
+/// Sends a POST like a layer that has identified the client in its own way.
+async fn send_as(
+    service: &HttpService,
+    post: &Post,
+    user: &'static str,
+    caller: &Caller,
+) -> http::Response<ServedBody> {
+    let mut request = http::Request::post("/mcp");
+    for (name, value) in &post.fields {
+        request = request.header(*name, value);
+    }
+    let request = request.extension(User { name: user }).extension(caller.clone()).extension(1_u8);
+    let body: Full<bytes::Bytes> = Full::from(post.body.clone());
+    service.serve(request.body(body.map_err(|never: Infallible| never)).unwrap()).await
+}
+
+#[tokio::test]
+async fn handlers_see_the_extensions_of_layers_and_protect_does_not_hide_their_caller() {
+    let server = Server::new("layered", "1").tool("see", "Tells", |call: Call<NoArguments>| {
+        let who = |caller: &Caller| caller.principal().map_or("-", Principal::as_str).to_owned();
+        let layer = call.extension().map_or_else(|| "-".into(), who);
+        let user = call.extension::<User>().map_or("-", |user| user.name);
+        let scopes = call.scopes().join("+");
+        assert!(call.extension::<u8>().is_none(), "nobody asked for it");
+        format!("{user} {} {layer} {scopes}", who(call.caller()))
+    });
+    let check = async |check: TokenCheck| {
+        let user = check.sender().extension::<User>().map(|user| user.name);
+        assert_eq!(user, Some("ann"));
+        assert_eq!(check.sender().principal().map(Principal::as_str), Some("layer"));
+        Ok(VerifiedToken::new(Principal::new("token")).audiences([check.resource()]).scope("use"))
+    };
+    let resource = ProtectedResource::without_issuer("http://localhost/mcp").unwrap();
+    let protected = server.clone().protect(resource, check, || 0);
+    let caller = Caller::from_credentials(Principal::new("layer"), vec!["read".to_owned()]);
+    for (server, seen) in [(server, "ann layer - read"), (protected, "ann token layer use")] {
+        let service = in_runtime(|| HttpService::new(&server, HttpServerOptions::new()).unwrap());
+        let service = service.extension::<User>();
+        let bearer = |post: Post| post.with("Authorization", "Bearer any");
+        let response = send_as(&service, &bearer(Post::initialize()), "ann", &caller).await;
+        let session = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+        for post in [Post::call("see"), Post::legacy_call(&session, "see")] {
+            let response = send_as(&service, &bearer(post), "ann", &caller).await;
+            assert_eq!(text(&body(response).await), seen);
         }
     }
 }

@@ -37,6 +37,8 @@ mod shutdown;
 mod slow_clients;
 #[path = "../http_server/smuggling.rs"]
 mod smuggling;
+#[path = "../http_server/surroundings.rs"]
+mod surroundings;
 #[path = "../http_server/wire.rs"]
 mod wire;
 

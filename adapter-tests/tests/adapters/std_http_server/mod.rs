@@ -25,6 +25,8 @@ mod shutdown;
 #[path = "../http_server/slow_clients.rs"]
 mod slow_clients;
 mod smuggling;
+#[path = "../http_server/surroundings.rs"]
+mod surroundings;
 mod tokens;
 #[path = "../http_server/wire.rs"]
 mod wire;

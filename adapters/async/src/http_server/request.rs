@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use http::{Version, header};
+use http::{HeaderValue, Version, header};
 use http_body::Body;
 use mcp_sansio::http::{Admission, Exhausted, RemoteAddress, RequestHead, Response};
 use mcp_sansio::{Caller, Principal};
@@ -12,6 +12,7 @@ use mcp_sansio_handlers::TokenRequirement;
 
 use super::budget::{CallerName, Charge, ConnectionBudget};
 use super::runtime::with_timeout;
+use super::service::Sender;
 use super::shared_server::SharedServer;
 
 /// Converts the head of a request for the machine. The client address comes from the request's
@@ -141,17 +142,18 @@ pub(super) async fn read_body<B: Body>(
 // ------------------------------------------------------------------ caller
 
 /// Identifies the sender of a request: by its token, as an earlier layer did in the request's
-/// `extensions`, or as the `principal` of its connection. Otherwise returns the response that
-/// refuses the request. The lock is not held while a token is checked.
+/// extensions, or as the `connection`. Attaches what surrounds the request. Otherwise returns the
+/// response that refuses the request. The lock is not held while a token is checked.
 pub(super) async fn identify(
     shared: &Arc<SharedServer>,
     head: &RequestHead<'_>,
-    extensions: &http::Extensions,
-    principal: Option<Principal>,
+    parts: &http::request::Parts,
+    connection: Sender,
 ) -> Result<Caller, Response> {
-    let authorization = shared.lock().server.authorize(head);
+    let sender = surrounded(shared, parts, connection)?;
+    let authorization = shared.lock().server.authorize(head, &sender);
     let mut checking = match authorization {
-        TokenRequirement::NotNeeded => return Ok(identified(extensions, principal)),
+        TokenRequirement::NotNeeded => return Ok(sender),
         TokenRequirement::Respond(response) => return Err(response),
         TokenRequirement::Check(checking) => checking,
     };
@@ -163,11 +165,29 @@ pub(super) async fn identify(
     if let Some(recording) = recording {
         recording.await?;
     }
-    Ok(Caller::from(grant))
+    Ok(Caller::from(grant).in_place_of(&sender))
 }
 
-/// Returns the sender according to an earlier layer, or else to the connection.
-fn identified(extensions: &http::Extensions, principal: Option<Principal>) -> Caller {
-    let principal = || extensions.get().cloned().or(principal).into();
-    extensions.get().cloned().unwrap_or_else(principal)
+/// Returns the sender according to an earlier layer, or else to the connection, with what surrounds
+/// the request.
+fn surrounded(
+    shared: &SharedServer,
+    parts: &http::request::Parts,
+    connection: Sender,
+) -> Result<Caller, Response> {
+    let (layers, address) = (&parts.extensions, connection.address);
+    let named = || layers.get::<Principal>().cloned().map(Caller::from);
+    let (mut sender, peer) = match layers.get().cloned().or_else(named) {
+        Some(identified) => (identified, address),
+        // The caller of a connection has its address.
+        None => (connection.caller, None),
+    };
+    if let Some(address) = layers.get::<RemoteAddress>().copied().or(peer) {
+        sender = sender.with_extension(address);
+    }
+    for attach in connection.extensions.iter().flat_map(|all| all.iter()) {
+        sender = attach(layers, sender);
+    }
+    let values = |name: &str| parts.headers.get_all(name).iter().map(HeaderValue::as_bytes);
+    shared.reader.attach_headers(sender, values)
 }

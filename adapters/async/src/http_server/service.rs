@@ -47,21 +47,23 @@ pub struct HttpService<R> {
     runtime: PhantomData<fn() -> R>,
 }
 
-/// The sender of requests whose extensions name none.
+/// The sender of requests whose extensions name none, and the extensions that are kept.
 #[derive(Clone, Debug)]
-enum Sender {
-    Unknown,
-    Address(RemoteAddress),
-    Principal(Principal),
+pub(super) struct Sender {
+    /// The address, if no principal is known.
+    pub(super) address: Option<RemoteAddress>,
+    /// The principal or the address. Created once for a connection.
+    pub(super) caller: Caller,
+    pub(super) extensions: Option<Arc<Vec<AttachExtension>>>,
 }
+
+/// Attaches one of the extensions of a request, if it is there.
+type AttachExtension = fn(&http::Extensions, Caller) -> Caller;
 
 impl Sender {
     fn name(&self) -> Option<CallerName> {
-        match self {
-            Self::Unknown => None,
-            Self::Address(address) => Some(CallerName::Address(*address)),
-            Self::Principal(principal) => Some(CallerName::Principal(principal.clone())),
-        }
+        let principal = self.caller.principal().cloned().map(CallerName::Principal);
+        principal.or_else(|| self.address.map(CallerName::Address))
     }
 }
 
@@ -152,7 +154,22 @@ impl<R: Runtime> HttpService<R> {
         let shared = Arc::new(SharedServer::new(server, Arc::clone(&runtime)));
         let timer_task = timer_task::run(Arc::downgrade(&shared), runtime.timer());
         runtime.spawn(Box::pin(timer_task));
-        Ok(Self::from_parts(shared, Sender::Unknown))
+        let unknown = Sender { address: None, caller: Caller::ANONYMOUS, extensions: None };
+        Ok(Self::from_parts(shared, unknown))
+    }
+
+    /// Passes the values of this type that a layer in front of the service puts into the extensions
+    /// of requests, such as the user that it has authenticated, to all that decides about a
+    /// request: `call.extension::<T>()` in handlers, and [`Caller::extension`] in token checks,
+    /// middleware and conditions of the catalog. Other extensions are not kept, and cost nothing.
+    #[must_use]
+    pub fn extension<T: Clone + Send + Sync + 'static>(mut self) -> Self {
+        let attach: AttachExtension = |extensions, sender| match extensions.get::<T>() {
+            Some(value) => sender.with_extension(value.clone()),
+            None => sender,
+        };
+        Arc::make_mut(self.sender.extensions.get_or_insert_default()).push(attach);
+        self
     }
 
     /// Returns the same server for the requests of one connection: they come from `address`, unless
@@ -161,7 +178,8 @@ impl<R: Runtime> HttpService<R> {
     /// against any client's share: see [`ServerLimits`](mcp_sansio::http::ServerLimits).
     #[must_use]
     pub fn with_remote_address(&self, address: impl Into<RemoteAddress>) -> Self {
-        self.with_sender(Sender::Address(address.into()))
+        let address = address.into();
+        self.with_sender(Some(address), Caller::ANONYMOUS.with_extension(address))
     }
 
     /// Returns the same server for the requests of one connection: their sender is `principal`,
@@ -169,7 +187,7 @@ impl<R: Runtime> HttpService<R> {
     /// server. Replaces an address.
     #[must_use]
     pub fn with_principal(&self, principal: Principal) -> Self {
-        self.with_sender(Sender::Principal(principal))
+        self.with_sender(None, Caller::from_principal(principal))
     }
 
     /// Returns the same server for the requests of `peer`.
@@ -182,7 +200,8 @@ impl<R: Runtime> HttpService<R> {
         }
     }
 
-    fn with_sender(&self, sender: Sender) -> Self {
+    fn with_sender(&self, address: Option<RemoteAddress>, caller: Caller) -> Self {
+        let sender = Sender { address, caller, extensions: self.sender.extensions.clone() };
         Self::from_parts(Arc::clone(&self.shared), sender)
     }
 
@@ -304,17 +323,13 @@ async fn respond<B: Body>(
     if request::is_malformed(parts) {
         return response::bare(http::StatusCode::BAD_REQUEST);
     }
-    let (remote, principal) = match sender.clone() {
-        Sender::Unknown => (None, None),
-        Sender::Address(address) => (Some(address), None),
-        Sender::Principal(principal) => (None, Some(principal)),
-    };
-    let head = request::request_head(parts, remote);
+    let head = request::request_head(parts, sender.address);
     let check = shared.health.get().and_then(|health| health.answer(parts, &head, shared));
     if let Some(response) = check {
         return response;
     }
-    let caller = match identify(shared, &head, &parts.extensions, principal).await {
+    let peer = sender.caller.principal().cloned();
+    let caller = match identify(shared, &head, parts, sender).await {
         Ok(caller) => caller,
         Err(response) => return response::whole(response),
     };
@@ -322,7 +337,7 @@ async fn respond<B: Body>(
         Ok(admission) => admission,
         Err(refused) => return response::whole(refused),
     };
-    let name = name_other_than(&sender, &caller, parts);
+    let name = name_other_than(peer.as_ref(), &caller, parts);
     let body = pin!(body);
     let read = request::read_body(body, parts.version, admission, bodies, name.as_ref());
     let refused = match with_timeout(admission.body_time, &*shared.runtime, pin!(read)).await {
@@ -344,12 +359,12 @@ async fn respond<B: Body>(
 /// Returns the identity of a caller that is not the peer of its connection: by its token or an
 /// earlier layer.
 fn name_other_than(
-    sender: &Sender,
+    peer: Option<&Principal>,
     caller: &Caller,
     parts: &http::request::Parts,
 ) -> Option<CallerName> {
-    match (caller.principal(), sender) {
-        (Some(principal), Sender::Principal(peer)) if principal == peer => None,
+    match (caller.principal(), peer) {
+        (Some(principal), Some(peer)) if principal == peer => None,
         (Some(principal), _) => Some(CallerName::Principal(principal.clone())),
         (None, _) => parts.extensions.get().copied().map(CallerName::Address),
     }

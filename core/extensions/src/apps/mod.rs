@@ -90,7 +90,8 @@ pub fn host_extension<K: Threading>() -> HostExtension<K> {
 // MCP 2026-07-28 apps:apps#server-behavior [APPS-006]
 #[must_use]
 pub fn is_supported(call: &Context) -> bool {
-    let settings = call.extension(ID).and_then(|settings| settings.decode::<HostSettings>().ok());
+    let settings =
+        call.client_extension(ID).and_then(|settings| settings.decode::<HostSettings>().ok());
     settings.is_some_and(|settings| settings.mime_types.iter().any(|it| it == MIME_TYPE))
 }
 

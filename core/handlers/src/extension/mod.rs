@@ -66,8 +66,8 @@ use crate::threading::Threading;
 
 #[cfg(feature = "client")]
 pub use super::client::extension::HostExtension;
-pub(super) use server::ExtensionTable;
 pub use server::ServerExtension;
+pub(super) use server::{ExtensionTable, details};
 
 // ------------------------------------------------------------------ requests
 
@@ -513,7 +513,7 @@ impl Context {
         params: &P,
     ) -> Result<(), ExtensionGateError> {
         let row = &notification.row;
-        let client = self.extension(row.extension).is_some();
+        let client = self.client_extension(row.extension).is_some();
         row.check(Side::Server, self.revision(), client, true)?;
         // Parameters that cannot be serialized are a bug of the server, which the client need not
         // see.

@@ -6,7 +6,7 @@ use core::fmt;
 
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
-use mcp_sansio::peer::{MessageMiddleware, MethodName, Request, UnknownMethods};
+use mcp_sansio::peer::{MessageMiddleware, MethodName, Request, ServerSession, UnknownMethods};
 use mcp_sansio::protocol::{
     Capabilities, Capability, ExtensionError, InputRequest, SerializeAt, Side, missing_extension,
 };
@@ -18,7 +18,7 @@ use super::{
     ExtensionGateError, ExtensionMethod, ExtensionNotification, MethodRow, Receiver, Receivers,
     RegisteredExtension, unmet,
 };
-use crate::context::Context;
+use crate::context::{Context, RequestDetails};
 use crate::function::Handler;
 use crate::middleware::Middleware;
 use crate::reply::HandlerError;
@@ -188,6 +188,21 @@ impl ExtensionTable {
     }
 }
 
+/// Reads the extensions that the client declared.
+// MCP 2026-07-28 extensions:overview#client-capabilities [EXT-007]
+// MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-011]
+pub(crate) fn details(request: &Request<'_>, session: Option<&ServerSession>) -> RequestDetails {
+    let client_extensions = match session {
+        Some(session) => session.client_extensions().cloned(),
+        // At the revisions with sessions, requests declare none.
+        None => request
+            .client_capabilities()
+            .filter(|_| request.revision.era() == Era::Modern)
+            .and_then(|capabilities| capabilities.get("extensions").map(Json::from)),
+    };
+    RequestDetails { client_extensions, ..RequestDetails::default() }
+}
+
 /// Returns the settings of an extension in a map of them; `null` counts as absent.
 pub(crate) fn declared_in(extensions: &RawJson<'_>, id: &str) -> Option<Json> {
     extensions.get(id).filter(|settings| *settings != RawJson::NULL).map(Json::from)
@@ -198,8 +213,8 @@ impl Context {
     /// declare it, or if the server has [no extension](Server::extension).
     // MCP 2026-07-28 extensions:SEP-2133#server-side-capability-checking [EXT-012]
     #[must_use]
-    pub fn extension(&self, id: &str) -> Option<Json> {
-        declared_in(&self.client_extensions.as_ref()?.as_raw(), id)
+    pub fn client_extension(&self, id: &str) -> Option<Json> {
+        declared_in(&self.details.as_ref()?.client_extensions.as_ref()?.as_raw(), id)
     }
 
     /// Returns the request of an extension as an input request, for
@@ -222,7 +237,7 @@ impl Context {
             params: &'a P,
         }
 
-        let client = self.extension(method.extension()).is_some();
+        let client = self.client_extension(method.extension()).is_some();
         method.row.check(Side::Server, self.revision(), client, true)?;
         let request = Json::from_serialize(&Request { method: method.name(), params });
         // Then the machine refuses to ask, and the request fails.
@@ -283,6 +298,7 @@ impl<K: Threading> Server<K> {
             let (method, declare) = (method.into(), None);
             functions.set_method(MethodHandler { method, function, declare });
         }
+        functions.details.get_or_insert(details);
         let is_notified = !receivers.is_empty();
         let table = Arc::make_mut(functions.extensions.get_or_insert_default());
         table.0.push(registration);
@@ -338,24 +354,21 @@ impl<K: Threading> Server<K> {
 
 #[allow(private_bounds, reason = "implemented only by the machines of this crate")]
 impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
-    /// Returns the extensions that the client declared, if the server has any.
-    // MCP 2026-07-28 extensions:overview#client-capabilities [EXT-007]
-    // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-011]
-    pub(crate) fn client_extensions(&self, request: &Request<'_>) -> Option<Json> {
-        self.handlers.extensions.as_ref()?;
-        if request.revision.era() == Era::Legacy {
-            return self.machine.session_of(request.handle)?.client_extensions().cloned();
-        }
-        let capabilities = request.client_capabilities()?;
-        capabilities.get("extensions").map(Json::from)
+    /// Returns the details of a request, if the server keeps any.
+    pub(crate) fn details(&self, request: &Request<'_>) -> Option<Arc<RequestDetails>> {
+        let read = self.handlers.details?;
+        let is_in_session = request.revision.era() == Era::Legacy;
+        let session = is_in_session.then(|| self.machine.session_of(request.handle)).flatten();
+        Some(Arc::new(read(request, session)))
     }
 
     /// Refuses a request of an extension that its client must not send.
     pub(crate) fn check_extension(
         &self,
         request: &Request<'_>,
-        client: Option<&Json>,
+        details: Option<&RequestDetails>,
     ) -> Result<(), ErrorObject<'static>> {
+        let client = details.and_then(|details| details.client_extensions.as_ref());
         match &self.handlers.extensions {
             Some(table) => table.check(request, client),
             None => Ok(()),

@@ -262,7 +262,7 @@ impl<K: Threading> ServerLayers<K> for Layers<K> {
             guard,
             default_spawner: invocation.default_spawner,
             observation: invocation.observation,
-            client_extensions: invocation.client_extensions,
+            details: invocation.details,
         });
         let first =
             Next::new(HandlerTarget { function, handlers: Arc::clone(invocation.handlers) });

@@ -1,6 +1,7 @@
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::any::Any;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -10,7 +11,7 @@ use core::time::Duration;
 use mcp_sansio::catalog::{ArgumentCheck, Invalid, Item, ItemId, ItemKind, Lists};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
-use mcp_sansio::protocol::{Capabilities, Method};
+use mcp_sansio::protocol::{Capabilities, Implementation, Method};
 use mcp_sansio::{Caller, Instant, Job, Principal, Revision, SessionKey};
 use mcp_sansio_collections::{Deadlines, Key, Slab};
 use mcp_sansio_sync::Mutex;
@@ -77,8 +78,8 @@ pub(super) struct Parts {
     pub(super) default_spawner: Option<fn(Job)>,
     /// The observation of the request, if the server has an observer.
     pub(super) observation: Option<crate::executor::SharedObservation>,
-    /// The extensions that the client declared, if the server has any.
-    pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
+    /// The details of the request, if the server keeps any.
+    pub(super) details: Option<Arc<crate::context::RequestDetails>>,
 }
 
 impl Parts {
@@ -91,7 +92,7 @@ impl Parts {
             id: self.wrapped.id.as_ref(),
             lists: self.wrapped.lists.as_ref(),
             observation: self.observation.as_ref(),
-            client_extensions: self.client_extensions.as_ref(),
+            details: self.details.as_ref(),
         }
     }
 }
@@ -148,12 +149,13 @@ impl ServerRequest {
                 Invalid::Tool(text) => HandlerError::Failed(text),
             })?;
         }
+        let details = parts.details.as_ref().map(|it| it.with_params(&changed.params));
         let parts = Parts {
             request: changed,
             wrapped: parts.wrapped.clone(),
             commands: Arc::clone(&parts.commands),
             observation: parts.observation.clone(),
-            client_extensions: parts.client_extensions.clone(),
+            details,
             ..*parts
         };
         self.parts = Arc::new(parts);
@@ -242,6 +244,20 @@ impl ServerRequest {
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.parts.request.caller
+    }
+
+    /// Returns the value of this type that was attached to the request: see
+    /// [`Context::extension`](crate::Context::extension).
+    #[must_use]
+    pub fn extension<T: Any>(&self) -> Option<&T> {
+        self.caller().extension()
+    }
+
+    /// Returns the client's description of itself: see
+    /// [`Context::client_info`](crate::Context::client_info).
+    #[must_use]
+    pub fn client_info(&self) -> Option<Implementation> {
+        self.parts.details.as_ref()?.client_info()
     }
 
     /// Returns the sender, if the transport identifies it.

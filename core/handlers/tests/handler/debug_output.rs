@@ -1,7 +1,7 @@
 //! `Debug` output of every type that holds a secret.
 
 use mcp_sansio::http::{HttpServerOptions, Location, RequestHead};
-use mcp_sansio::{Instant, Principal};
+use mcp_sansio::{Caller, Instant, Principal};
 use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenRequirement};
 use mcp_sansio_oauth::client::{
     AuthorizationAction, AuthorizationClient, AuthorizationOptions, ClientSecret, Credential,
@@ -72,7 +72,7 @@ fn shown_by_servers() -> Vec<String> {
     let granted = token.clone();
     let server = Server::new("s", "1").protect(resource, move |_| Ok(granted.clone()), || 0);
     let http = server.http(HttpServerOptions::new(), entropy(), 0).unwrap();
-    let demand = http.authorize(&head);
+    let demand = http.authorize(&head, &Caller::ANONYMOUS);
     assert!(matches!(demand, TokenRequirement::Check(_)));
     Vec::from([
         format!("{head:?} {check:?} {token:?} {demand:?}"),

@@ -57,10 +57,10 @@ fn server() -> Server {
     Server::new("s", "1")
         .extension(sums())
         .tool("declared", "", |call: Call<NoArguments>| {
-            let theirs = call.extension("org.example/theirs");
+            let theirs = call.client_extension("org.example/theirs");
             theirs.map_or_else(|| "nothing".to_owned(), |it| it.as_str().to_owned())
         })
-        .tool("sums", "", |call: Call<NoArguments>| call.extension(ID).is_some().to_string())
+        .tool("sums", "", |call: Call<NoArguments>| call.client_extension(ID).is_some().to_string())
 }
 
 fn host() -> Host {

@@ -98,6 +98,35 @@ fn changed_parameters_and_metadata_reach_the_inner_middleware_and_the_handler() 
 }
 
 #[test]
+fn a_handler_reads_the_metadata_as_middleware_left_it_and_the_name_of_the_client() {
+    let change = async |mut request: ServerRequest, next: Next| {
+        assert_eq!(request.client_info().unwrap().version, "1");
+        request.remove_meta("com.example/gone")?;
+        next.run(request).await
+    };
+    let tell = |call: Call<Place>| {
+        let meta = |key| call.meta().get(key).is_some();
+        let (kept, gone) = (meta("com.example/kept"), meta("com.example/gone"));
+        format!("{} {kept} {gone}", call.client_info().unwrap().name)
+    };
+    for revision in Revision::ALL {
+        let server = Server::new("s", "1").keep_meta().tool("echo", "", tell);
+        for (server, seen) in
+            [(server.clone(), "h true true"), (server.middleware(change), "h true false")]
+        {
+            let host = Host::new("h", "1").revisions(Revisions::only(revision));
+            let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
+            assert_eq!(call(&client, &mut pair).unwrap(), seen, "{revision}");
+            #[cfg(feature = "http")]
+            if revision >= Revision::V2025_03_26 {
+                let (client, mut pair) = mcp_sansio_test::connect_http(&server, &host, None);
+                assert_eq!(call(&client, &mut pair).unwrap(), seen, "{revision}");
+            }
+        }
+    }
+}
+
+#[test]
 fn unknown_metadata_is_kept_when_another_entry_changes() {
     // Rule: [EXT-030].
     let seen = Arc::new(Mutex::new(String::new()));

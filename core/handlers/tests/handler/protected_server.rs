@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_sansio::http::{
     ExchangeId, HttpServerOptions, RequestHead, Response, ResponseHead, ServerTransmit,
 };
-use mcp_sansio::{Instant, Principal};
+use mcp_sansio::{Caller, Instant, Principal};
 use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerPoll, HttpServer, PendingHandler};
 use mcp_sansio_handlers::handler::TokenResult;
 use mcp_sansio_handlers::{Server, TokenRequirement};
@@ -144,7 +144,7 @@ impl ProtectedServer {
             head.field(name, value.as_bytes());
         }
         let mut cx = Context::from_waker(Waker::noop());
-        let mut checking = match self.server.authorize(&head) {
+        let mut checking = match self.server.authorize(&head, &Caller::ANONYMOUS) {
             TokenRequirement::Check(checking) => checking,
             TokenRequirement::Respond(response) => return Err(Reply::whole(response)),
             TokenRequirement::NotNeeded => panic!("no token is required"),

@@ -8,7 +8,7 @@ use mcp_sansio::http::{HttpServerOptions, Location, RequestHead};
 use mcp_sansio::protocol::{
     ElicitSchema, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
 };
-use mcp_sansio::{Instant, Principal, Revision};
+use mcp_sansio::{Caller, Instant, Principal, Revision};
 use mcp_sansio_handlers::{Call, Elicit, NoArguments, ReadResource, Server, TokenRequirement};
 use mcp_sansio_oauth::protected_resource::{Operation, TokenCheck, TokenRefusal, VerifiedToken};
 use mcp_sansio_oauth::{MetadataUrls, ProtectedResourceMetadata};
@@ -380,7 +380,8 @@ fn a_request_without_a_token_check_is_refused() {
     assert_eq!(fixture.read(exchange).refusal(), (401, None, Some("use".into())));
     // A grant of another server is refused, even if the servers have the same name.
     let other = protected_server();
-    let TokenRequirement::Check(mut checking) = other.server.authorize(&head) else {
+    let TokenRequirement::Check(mut checking) = other.server.authorize(&head, &Caller::ANONYMOUS)
+    else {
         panic!("no check")
     };
     let mut cx = Context::from_waker(Waker::noop());
@@ -425,7 +426,7 @@ fn the_number_of_pending_token_checks_is_bounded() {
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("authorization", b"Bearer ann/use");
-    let ask = || match http.authorize(&head) {
+    let ask = || match http.authorize(&head, &Caller::ANONYMOUS) {
         TokenRequirement::Check(checking) => Ok(checking),
         TokenRequirement::Respond(response) => Err(response.head.status.0),
         TokenRequirement::NotNeeded => panic!("no token is required"),
@@ -453,7 +454,9 @@ fn local_handlers_can_check_tokens() {
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("authorization", b"Bearer ann/use");
-    let TokenRequirement::Check(mut checking) = server.authorize(&head) else { panic!("no check") };
+    let TokenRequirement::Check(mut checking) = server.authorize(&head, &Caller::ANONYMOUS) else {
+        panic!("no check")
+    };
     let mut cx = Context::from_waker(Waker::noop());
     let granted = std::pin::Pin::new(&mut checking).poll(&mut cx);
     assert!(matches!(granted, Poll::Ready(Ok(grant)) if grant.principal().as_str() == "ann"));
@@ -478,7 +481,7 @@ fn a_server_without_token_checks_has_no_scopes() {
     let server = server().http(HttpServerOptions::new(), [7; 32], 7).unwrap();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
-    assert!(matches!(server.authorize(&head), TokenRequirement::NotNeeded));
+    assert!(matches!(server.authorize(&head, &Caller::ANONYMOUS), TokenRequirement::NotNeeded));
     let mut fixture = crate::tasks_http::TaskServer::from_server(&self::server());
     let params = json!({ "name": "look", "arguments": {} });
     let crate::tasks_http::Response(status, messages) =

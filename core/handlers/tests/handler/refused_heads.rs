@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use mcp_sansio::Caller;
 use mcp_sansio::http::RequestHead;
 use mcp_sansio::peer::{Observation, Operation, OperationEnd, OperationObserver, OperationOutcome};
 use mcp_sansio_handlers::{Call, NoArguments, Server};
@@ -47,7 +48,7 @@ fn a_request_without_a_valid_token_is_observed_once() {
     for (host, status) in [("localhost", 401), ("evil.example", 403)] {
         let mut head = RequestHead::new("POST", "/mcp");
         head.field("host", host.as_bytes());
-        let refused = fixture.server.authorize(&head);
+        let refused = fixture.server.authorize(&head, &Caller::ANONYMOUS);
         assert!(matches!(refused, mcp_sansio_handlers::TokenRequirement::Respond(_)));
         let seen = std::mem::take(&mut *refusals.0.lock().unwrap());
         assert_eq!(seen, [(String::new(), status)]);

@@ -4,8 +4,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio::Principal;
 use mcp_sansio::http::{RequestHead, Response, SharedOptions, WhenUnavailable};
+use mcp_sansio::{Caller, Principal};
 use mcp_sansio_handlers::{Server, TokenRequirement};
 use mcp_sansio_oauth::protected_resource::{
     DpopVerifier, Grant, ProofSignature, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
@@ -64,11 +64,12 @@ fn authorize(cluster: &mut TaskCluster, at: usize, proof: &str) -> Result<Grant,
     head.field("authorization", b"DPoP t1");
     head.field("dpop", proof.as_bytes());
     let mut cx = Context::from_waker(Waker::noop());
-    let checking = match cluster.with_server(at, |server, _| server.authorize(&head)) {
-        TokenRequirement::Check(checking) => checking,
-        TokenRequirement::Respond(refused) => return Err(status(refused)),
-        TokenRequirement::NotNeeded => panic!("the server is protected"),
-    };
+    let checking =
+        match cluster.with_server(at, |server, _| server.authorize(&head, &Caller::ANONYMOUS)) {
+            TokenRequirement::Check(checking) => checking,
+            TokenRequirement::Respond(refused) => return Err(status(refused)),
+            TokenRequirement::NotNeeded => panic!("the server is protected"),
+        };
     let Poll::Ready(grant) = pin!(checking).poll(&mut cx) else { panic!("it does not wait") };
     let grant = grant.map_err(status)?;
     let record = cluster.with_server(at, |server, now| server.record_proof(&grant, now));

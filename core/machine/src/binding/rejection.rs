@@ -81,6 +81,8 @@ impl Status {
     pub const CONTENT_TOO_LARGE: Self = Self(413);
     pub const UNSUPPORTED_MEDIA_TYPE: Self = Self(415);
     pub const TOO_MANY_REQUESTS: Self = Self(429);
+    /// 431.
+    pub const REQUEST_HEADER_FIELDS_TOO_LARGE: Self = Self(431);
     pub const INTERNAL_SERVER_ERROR: Self = Self(500);
     pub const SERVICE_UNAVAILABLE: Self = Self(503);
 

@@ -288,6 +288,7 @@ impl<'a> HttpServerSettings<'a> {
             event_path: owned(&self.event_path),
             message_path: owned(&self.message_path),
             hosts: hosts.map_err(|_| Unperformable("a host is malformed"))?,
+            kept_headers: Vec::new(),
             answers: self.answers,
             event_store: self.event_store,
             shared: None,

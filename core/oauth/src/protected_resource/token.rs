@@ -4,9 +4,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::{fmt, hint};
 
-use mcp_sansio::Principal;
 use mcp_sansio::http::{AuthorizationField, RequestHead};
 use mcp_sansio::peer::HttpRejection;
+use mcp_sansio::{Caller, Principal};
 use sha2::{Digest, Sha256};
 
 use super::{DpopProof, ProtectedResource};
@@ -23,6 +23,7 @@ pub struct TokenCheck {
     pub(super) unix_time: u64,
     /// The proof of the client, if the token was sent with one.
     pub(super) proof: Option<DpopProof>,
+    pub(super) sender: Caller,
 }
 
 /// The claims of a verified token.
@@ -83,6 +84,21 @@ impl TokenCheck {
     #[must_use]
     pub const fn proof(&self) -> Option<&DpopProof> {
         self.proof.as_ref()
+    }
+
+    /// Returns the sender of the request as the connection or a layer in front of the server has
+    /// identified it, with what surrounds the request: its [headers](Caller::header), its
+    /// [address](Caller::remote_address) and the [values](Caller::extension) of layers. Handlers
+    /// see the principal of the token in its place, and reach it as an extension.
+    #[must_use]
+    pub const fn sender(&self) -> &Caller {
+        &self.sender
+    }
+
+    /// Sets the [sender](Self::sender), which is anonymous otherwise.
+    #[must_use]
+    pub fn with_sender(self, sender: Caller) -> Self {
+        Self { sender, ..self }
     }
 }
 
@@ -202,7 +218,8 @@ impl ProtectedResource {
         } else {
             None
         };
-        Ok(TokenCheck { token, resource: self.uri.as_str().to_string(), unix_time, proof })
+        let (resource, sender) = (self.uri.as_str().to_string(), Caller::ANONYMOUS);
+        Ok(TokenCheck { token, resource, unix_time, proof, sender })
     }
 }
 
@@ -425,7 +442,8 @@ mod static_tokens_tests {
 
     fn check(tokens: &StaticTokens, token: &str) -> Result<VerifiedToken, TokenRefusal> {
         let resource = "http://localhost/mcp".to_string();
-        tokens.check(&TokenCheck { token: token.to_string(), resource, unix_time: 0, proof: None })
+        let (token, sender) = (token.to_string(), Caller::ANONYMOUS);
+        tokens.check(&TokenCheck { token, resource, unix_time: 0, proof: None, sender })
     }
 
     #[test]

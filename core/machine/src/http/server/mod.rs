@@ -43,6 +43,7 @@ use crate::http::header_params::HeaderParams;
 use crate::peer::queue::Tag;
 use crate::peer::server::ServerConfig;
 use crate::peer::{self, CloseReason, Event, Subject};
+use crate::protocol::CacheScope;
 use crate::{Instant, PanicGuard, Revisions, SessionKey};
 
 use super::{ExchangeId, RequestHead, Response};
@@ -207,7 +208,12 @@ impl Server {
         secret: [u8; 32],
         seed: u64,
     ) -> Result<Self, UnservableTool> {
-        let server_config = ServerConfig::new(peer.without_keep_alive());
+        let mut peer = peer.without_keep_alive();
+        // Results may depend on these fields, which caches that clients share do not know.
+        if !options.kept_headers.is_empty() {
+            Arc::make_mut(&mut peer.role.identity).cache.scope = CacheScope::Private;
+        }
+        let server_config = ServerConfig::new(peer);
         let (header_params, unservable) = header_params_by_tool(&server_config.catalog);
         if let Some(unservable) = unservable {
             return Err(unservable);

@@ -1,8 +1,11 @@
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::http::AllowedHosts;
+use crate::Caller;
+use crate::http::head::KeptHeaders;
+use crate::http::{AllowedHosts, Status};
 
 use super::shared::SharedOptions;
 use super::store::EventStore;
@@ -14,6 +17,8 @@ pub struct HttpServerOptions {
     pub(crate) event_path: Option<String>,
     pub(crate) message_path: Option<String>,
     pub(crate) hosts: AllowedHosts,
+    /// In lower case.
+    pub(crate) kept_headers: Vec<String>,
     pub(crate) answers: ResponseMode,
     pub(crate) event_store: EventStore,
     pub(crate) shared: Option<Box<SharedOptions>>,
@@ -42,6 +47,7 @@ impl Default for HttpServerOptions {
             event_path: None,
             message_path: None,
             hosts: AllowedHosts::default(),
+            kept_headers: Vec::new(),
             answers: ResponseMode::default(),
             event_store: EventStore::default(),
             shared: None,
@@ -88,6 +94,50 @@ impl HttpServerOptions {
     pub fn hosts(mut self, hosts: AllowedHosts) -> Self {
         self.hosts = hosts;
         self
+    }
+
+    /// Keeps these header fields of each request, for all that decides about it: `call.header(name)`
+    /// in handlers, and [`Caller::header`] in token checks, middleware and conditions of the catalog.
+    /// Other fields are not kept, and cost nothing.
+    ///
+    /// Results of such a server may depend on the fields, so its [hints] for caches are private. A
+    /// request is refused with 431 if the kept fields exceed their
+    /// [limit](ServerLimits::kept_headers_bytes_max), and with 400 if one of them is not UTF-8.
+    ///
+    /// A proxy that sets a field must remove the field that a client sends under the same name. Do
+    /// not keep `Authorization` on a server that requires tokens: they are not for handlers.
+    ///
+    /// [hints]: crate::peer::ServerOptions::cache
+    #[must_use]
+    pub fn keep_headers(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.kept_headers.extend(names.into_iter().map(|name| name.into().to_ascii_lowercase()));
+        self
+    }
+
+    /// Attaches the kept headers of a request to its sender. `values` returns the values of a field.
+    pub(super) fn attach_headers<'v, V: IntoIterator<Item = &'v [u8]>>(
+        &self,
+        caller: Caller,
+        values: impl Fn(&str) -> V,
+    ) -> Result<Caller, (Status, &'static str)> {
+        if self.kept_headers.is_empty() {
+            return Ok(caller);
+        }
+        let mut left = self.limits.kept_headers_bytes_max;
+        let mut kept = KeptHeaders::default();
+        for name in &self.kept_headers {
+            for value in values(name) {
+                left = left.checked_sub(name.len() + value.len()).ok_or((
+                    Status::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                    "the header fields are longer than this server accepts",
+                ))?;
+                let value = core::str::from_utf8(value.trim_ascii());
+                let value =
+                    value.map_err(|_| (Status::BAD_REQUEST, "a header field is not UTF-8"))?;
+                kept.push(name, value.to_string());
+            }
+        }
+        Ok(if kept.is_empty() { caller } else { caller.with_extension(kept) })
     }
 
     /// Sets the form of responses.
@@ -155,6 +205,10 @@ impl HttpServerOptions {
 pub struct ServerLimits {
     /// The body of a request, in bytes. 4 MiB: the usual limit of other servers.
     pub body_bytes_max: usize,
+    /// The [kept headers](HttpServerOptions::keep_headers) of a request, names and values, in bytes.
+    /// 4 KiB, a quarter of the heads that the adapters accept. They are kept for as long as the
+    /// request, its task or its stream, so their number is that of exchanges and tasks.
+    pub kept_headers_bytes_max: usize,
     /// The total number of bytes of all bodies that are being read or handed over. 256 MiB:
     /// sixty-four bodies of the maximum length. Enforced by the adapter, which reads them.
     pub bodies_bytes_max: usize,
@@ -239,6 +293,7 @@ impl ServerLimits {
     /// The defaults for a computer.
     pub const DEFAULT: Self = Self {
         body_bytes_max: 4 * 1024 * 1024,
+        kept_headers_bytes_max: 4 * 1024,
         bodies_bytes_max: 256 * 1024 * 1024,
         bodies_bytes_per_caller_max: 64 * 1024 * 1024,
         sessions_max: 10_000,

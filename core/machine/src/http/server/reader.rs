@@ -444,6 +444,22 @@ impl RequestReader {
         checked.map_err(|fault| refusal(Status::FORBIDDEN, None, &alloc::format!("{fault}")))
     }
 
+    /// Returns the sender of a request with the header fields that the server
+    /// [keeps](HttpServerOptions::keep_headers). `values` returns the values of a field, whose name
+    /// is in lower case. Call it before the token is checked.
+    ///
+    /// # Errors
+    ///
+    /// The fields are too long, or not UTF-8: send this response, and do not read the body.
+    pub fn attach_headers<'v, V: IntoIterator<Item = &'v [u8]>>(
+        &self,
+        caller: Caller,
+        values: impl Fn(&str) -> V,
+    ) -> Result<Caller, Response> {
+        let attached = self.0.options.attach_headers(caller, values);
+        attached.map_err(|(status, message)| refusal(status, None, message))
+    }
+
     /// Returns the response to a request whose body is too long.
     #[must_use]
     pub fn body_too_long(&self) -> Response {

@@ -147,6 +147,7 @@ impl ServerLimits {
             store_bytes_per_caller_max,
             // Limits of one request, one stream or one session.
             body_bytes_max: _,
+            kept_headers_bytes_max: _,
             unread_bytes_max: _,
             replay_events_max: _,
             replay_bytes_max: _,
