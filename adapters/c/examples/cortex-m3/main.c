@@ -24,7 +24,7 @@
 /* Where the memory after the variables begins, and the end of the stack. */
 extern uint32_t __heap_start[], __stack[];
 
-static uint64_t arena[20 * 1024 / sizeof(uint64_t)];
+static uint64_t arena[12 * 1024 / sizeof(uint64_t)];
 static volatile uint32_t ticks;
 static struct thermometer thermometer;
 
