@@ -289,7 +289,7 @@ impl Directory {
 
 /// A directory by its path, where the system has no open directories.
 #[cfg(not(unix))]
-pub(super) struct Directory(std::path::PathBuf);
+pub(super) struct Directory(PathBuf);
 
 #[cfg(not(unix))]
 impl Directory {

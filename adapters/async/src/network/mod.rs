@@ -18,6 +18,7 @@ use crate::{ByteStream, Runtime};
 pub use hyper_socket::HyperSocket;
 #[cfg(unix)]
 pub(crate) use unix_socket::UnixSocketFile;
+#[cfg(unix)]
 pub use unix_socket::{UnixSocket, UnixSocketError};
 
 /// A runtime for hyper.

@@ -44,6 +44,7 @@ pub enum UntrustedPath {
 #[derive(Debug)]
 pub(crate) enum ReadError {
     /// Other users can read it.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "files have no modes there"))]
     Exposed,
     /// It may belong to another user.
     Untrusted(UntrustedPath),

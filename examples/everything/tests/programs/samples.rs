@@ -1,5 +1,8 @@
 //! The sample programs print the expected output.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use crate::process::{example, run};
 
 #[test]
@@ -89,4 +92,47 @@ fn the_servers_in_a_configuration_file_are_one() {
     assert!(listed.stderr.starts_with("not used: mcpServers.south.autoApprove\n"), "{listed:?}");
     assert!(listed.stderr.contains("\"lost\" is not connected: cannot start"), "{listed:?}");
     assert_eq!(called.stdout, "Sunny in lima\n", "{called:?}");
+}
+
+#[test]
+fn a_model_calls_the_tools_of_the_servers_until_it_answers() {
+    let file = std::env::temp_dir().join(format!("chat-{}.json", std::process::id()));
+    let text = format!(
+        r#"{{ "mcpServers": {{ "north": {{ "command": "{}" }}, "pictures": {{ "command": "{}" }} }} }}"#,
+        example("weather-server").to_str().unwrap(),
+        example("gallery").to_str().unwrap()
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut host = Command::new(example("chat-host"))
+        .arg(&file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let questions =
+        "north_forecast Oslo\nhello\npictures_describe nothing\npictures_describe red\n";
+    host.stdin.take().unwrap().write_all(questions.as_bytes()).unwrap();
+    let output = host.wait_with_output().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let answers = "Sunny in Oslo\n\
+        I have north_forecast, pictures_draw, pictures_describe.\n\
+        That failed: no colour \"nothing\"\n\
+        #ff0000\n";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), answers);
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_gallery_draws_an_image_and_embeds_a_resource() {
+    let server = example("gallery");
+    let words = ["call", "draw", r#"{"colour":"red"}"#, "--json", "--"];
+    let outcome = run("mcp-inspect", words.into_iter().chain(server.to_str()));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let result: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let kinds = ["text", "image", "resource"];
+    for (index, kind) in kinds.into_iter().enumerate() {
+        assert_eq!(result["content"][index]["type"], kind, "{outcome:?}");
+    }
+    assert_eq!(result["content"][1]["mimeType"], "image/bmp");
+    assert_eq!(result["content"][2]["resource"]["uri"], "colour:///red");
 }
