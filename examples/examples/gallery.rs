@@ -43,7 +43,7 @@ async fn draw(
     let resource = TextResourceContents::new(format!("colour:///{colour}"), hex(rgb));
     Ok(vec![
         ContentBlock::from(format!("This is {colour}.")),
-        ImageContent::from_bytes(pixel(rgb), "image/bmp").into(),
+        ImageContent::from_bytes(&pixel(rgb), "image/bmp").into(),
         EmbeddedResource::new(resource).into(),
     ])
 }

@@ -87,7 +87,7 @@ fn the_servers_in_a_configuration_file_are_one() {
     let called = run("configured-servers", [file.to_str().unwrap(), "south_weather"]);
     std::fs::remove_file(&file).unwrap();
     let tools = ["north", "south"]
-        .map(|name| format!("{name}_crash: Ends the server\n{name}_weather: The weather\n"));
+        .map(|name| format!("{name}_weather: The weather\n{name}_crash: Ends the server\n"));
     assert_eq!(listed.stdout, tools.concat(), "{listed:?}");
     assert!(listed.stderr.starts_with("not used: mcpServers.south.autoApprove\n"), "{listed:?}");
     assert!(listed.stderr.contains("\"lost\" is not connected: cannot start"), "{listed:?}");
