@@ -22,6 +22,9 @@ static int is_fatal(void)
     return errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR;
 }
 
+/* Whether the client has closed the output. */
+static bool is_closed;
+
 /* Writes without blocking. Returns whether there is more to write. */
 static bool write_output(mcp_server *server)
 {
@@ -30,10 +33,8 @@ static bool write_output(mcp_server *server)
     while ((output = mcp_server_transmit(server, &length)) != NULL) {
         ssize_t written = write(STDOUT_FILENO, output, length);
         if (written < 0) {
-            bool fatal = is_fatal();
-            if (fatal)
-                mcp_server_close(server, now_ms());
-            return !fatal;
+            is_closed = is_fatal();
+            return true;
         }
         mcp_server_sent(server, (size_t)written, now_ms());
     }
@@ -82,12 +83,12 @@ int main(void)
         files[0].events = size > 0 ? POLLIN : 0;
         files[0].fd = size > 0 ? STDIN_FILENO : -1;
         files[1].events = is_waiting ? POLLOUT : 0;
-        if (mcp_server_is_over(server))
+        if (is_closed || mcp_server_is_over(server))
             break;
         now = now_ms();
         poll(files, 2, due <= now ? 0 : (int)(due - now));
         if (files[1].revents & (POLLERR | POLLNVAL))
-            mcp_server_close(server, now_ms());
+            break;
         if (files[0].revents)
             read_input(server);
         mcp_server_handle_timeout(server, now_ms());

@@ -223,7 +223,7 @@ enum mcp_error mcp_json_string(struct mcp_text json,
 enum mcp_error mcp_json_quote(const char *text, char *buffer, size_t size, size_t *length);
 
 // Returns a text of the program for the functions above, which lives as long as `text`. The result
-// is empty if `text` is null.
+// is empty if `text` is null or not UTF-8.
 struct mcp_text mcp_text_of(const char *text);
 
 // Returns whether `text` equals `other`. `false` if `other` is null.

@@ -258,7 +258,7 @@ pub extern "C" fn mcp_json_quote(
 }
 
 /// Returns a text of the program for the functions above, which lives as long as `text`. The result
-/// is empty if `text` is null.
+/// is empty if `text` is null or not UTF-8.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcp_text_of(text: *const c_char) -> McpText {
     string(text).map_or(McpText::EMPTY, McpText::new)
