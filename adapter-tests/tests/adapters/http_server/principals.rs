@@ -1,6 +1,7 @@
 //! The principal of a request.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use http_body_util::{BodyExt, Full};
 use mcp_sansio::http::HttpServerOptions;
@@ -60,20 +61,21 @@ async fn handlers_see_the_principal_and_a_session_belongs_to_one_principal() {
 #[derive(Clone)]
 struct User {
     name: &'static str,
+    alive: Arc<()>,
 }
 
 /// Sends a POST like a layer that has identified the client in its own way.
 async fn send_as(
     service: &HttpService,
     post: &Post,
-    user: &'static str,
+    user: &User,
     caller: &Caller,
 ) -> http::Response<ServedBody> {
     let mut request = http::Request::post("/mcp");
     for (name, value) in &post.fields {
         request = request.header(*name, value);
     }
-    let request = request.extension(User { name: user }).extension(caller.clone()).extension(1_u8);
+    let request = request.extension(user.clone()).extension(caller.clone()).extension(1_u8);
     let body: Full<bytes::Bytes> = Full::from(post.body.clone());
     service.serve(request.body(body.map_err(|never: Infallible| never)).unwrap()).await
 }
@@ -101,10 +103,14 @@ async fn handlers_see_the_extensions_of_layers_and_protect_does_not_hide_their_c
         let service = in_runtime(|| HttpService::new(&server, HttpServerOptions::new()).unwrap());
         let service = service.extension::<User>();
         let bearer = |post: Post| post.with("Authorization", "Bearer any");
-        let response = send_as(&service, &bearer(Post::initialize()), "ann", &caller).await;
+        let user = User { name: "ann", alive: Arc::default() };
+        let response = send_as(&service, &bearer(Post::call("see")), &user, &caller).await;
+        assert_eq!(text(&body(response).await), seen);
+        assert_eq!(Arc::strong_count(&user.alive), 1, "kept after the request");
+        let response = send_as(&service, &bearer(Post::initialize()), &user, &caller).await;
         let session = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
         for post in [Post::call("see"), Post::legacy_call(&session, "see")] {
-            let response = send_as(&service, &bearer(post), "ann", &caller).await;
+            let response = send_as(&service, &bearer(post), &user, &caller).await;
             assert_eq!(text(&body(response).await), seen);
         }
     }

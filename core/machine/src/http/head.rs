@@ -4,7 +4,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::Caller;
 use crate::binding::{DpopNonce, Status};
 
 use super::{RemoteAddress, SessionId};
@@ -248,47 +247,6 @@ fn split_target(target: &str) -> (&str, &str) {
         None => target,
     };
     local.split_once('?').unwrap_or((local, ""))
-}
-
-/// The header fields of a request that its server keeps.
-#[derive(Default)]
-pub(crate) struct KeptHeaders(Vec<(String, String)>);
-
-impl KeptHeaders {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Adds a line of a field. RFC 9110, section 5.3: several lines are one value.
-    pub(crate) fn push(&mut self, name: &str, value: String) {
-        match self.0.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) => {
-                known.push_str(", ");
-                known.push_str(&value);
-            }
-            None => self.0.push((name.into(), value)),
-        }
-    }
-}
-
-impl Caller {
-    /// Returns a header field of the request, if the server [keeps] it and the client sent it. The
-    /// values of a repeated field are joined by `, `, so that no line hides another.
-    ///
-    /// [keeps]: super::HttpServerOptions::keep_headers
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let KeptHeaders(kept) = self.extension()?;
-        let found = kept.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
-    }
-
-    /// Returns the address that the request came from, if the adapter has attached it: that of the
-    /// other end of the connection, or of the client that a trusted proxy names.
-    #[must_use]
-    pub fn remote_address(&self) -> Option<RemoteAddress> {
-        self.extension().copied()
-    }
 }
 
 /// The content of a body.

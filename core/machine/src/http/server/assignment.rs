@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
 
-use crate::Instant;
 use crate::http::{Content, Response, ResponseHead, SessionId, Status};
 use crate::peer::outbox::{Channel, Part, SentNotification, Verdict};
 use crate::peer::queue::Tag;
 use crate::protocol::{Era, Revision};
+use crate::{Caller, Instant};
 
 use super::answers::status_of;
 use super::exchange::State;
@@ -304,10 +304,12 @@ impl Server {
         }
         self.connection_deadlines.clear(key.slot);
         self.collect_events(key);
-        if let Some(connection) = self.connections.remove(key)
+        if let Some(mut connection) = self.connections.remove(key)
             && connection.machine.is_fresh()
             && self.machine_pool.len() < POOLED_MACHINES_MAX
         {
+            // What a layer has attached to the request ends with it.
+            connection.machine.set_caller(&Caller::ANONYMOUS);
             self.machine_pool.push(connection.machine);
         }
     }

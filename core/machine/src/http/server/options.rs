@@ -4,8 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::Caller;
-use crate::http::head::KeptHeaders;
-use crate::http::{AllowedHosts, Status};
+use crate::http::{AllowedHosts, InvalidAllowedHost, RemoteAddress, Status};
 
 use super::shared::SharedOptions;
 use super::store::EventStore;
@@ -94,6 +93,16 @@ impl HttpServerOptions {
     pub fn hosts(mut self, hosts: AllowedHosts) -> Self {
         self.hosts = hosts;
         self
+    }
+
+    /// Also accepts requests to `host` and from its pages: see [`AllowedHosts::allow_host`].
+    ///
+    /// # Errors
+    ///
+    /// It is not a host.
+    pub fn allow_host(mut self, host: &str) -> Result<Self, InvalidAllowedHost> {
+        self.hosts = self.hosts.allow_host(host)?;
+        Ok(self)
     }
 
     /// Keeps these header fields of each request, for all that decides about it: `call.header(name)`
@@ -196,6 +205,47 @@ impl HttpServerOptions {
     }
 }
 
+/// The header fields of a request that its server keeps.
+#[derive(Default)]
+struct KeptHeaders(Vec<(String, String)>);
+
+impl KeptHeaders {
+    const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a line of a field. RFC 9110, section 5.3: several lines are one value.
+    fn push(&mut self, name: &str, value: String) {
+        match self.0.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => {
+                known.push_str(", ");
+                known.push_str(&value);
+            }
+            None => self.0.push((name.into(), value)),
+        }
+    }
+}
+
+impl Caller {
+    /// Returns a header field of the request, if the server [keeps] it and the client sent it. The
+    /// values of a repeated field are joined by `, `, so that no line hides another.
+    ///
+    /// [keeps]: HttpServerOptions::keep_headers
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let KeptHeaders(kept) = self.extension()?;
+        let found = kept.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the address that the request came from, if the adapter has attached it: that of the
+    /// other end of the connection, or of the client that a trusted proxy names.
+    #[must_use]
+    pub fn remote_address(&self) -> Option<RemoteAddress> {
+        self.extension().copied()
+    }
+}
+
 /// Limits on the resources that the clients of an HTTP server can use. Each default has its reason.
 ///
 /// The limits of a single connection are in [`peer::Limits`](crate::peer::Limits).
@@ -207,7 +257,8 @@ pub struct ServerLimits {
     pub body_bytes_max: usize,
     /// The [kept headers](HttpServerOptions::keep_headers) of a request, names and values, in bytes.
     /// 4 KiB, a quarter of the heads that the adapters accept. They are kept for as long as the
-    /// request, its task or its stream, so their number is that of exchanges and tasks.
+    /// request, its task or its stream, and in a session until the next request: their number is
+    /// bounded by those of exchanges, tasks and sessions.
     pub kept_headers_bytes_max: usize,
     /// The total number of bytes of all bodies that are being read or handed over. 256 MiB:
     /// sixty-four bodies of the maximum length. Enforced by the adapter, which reads them.
