@@ -77,6 +77,10 @@ impl<K: Threading> HttpServer<K> {
         if let Some(problem) = server.problem() {
             return Err(problem.into());
         }
+        let options = match &server.handlers.http.protection {
+            Some(protection) => protection.with_host(options),
+            None => options,
+        };
         // The limit of one connection, plus one report per exchange.
         let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
         let commands: CommandSender = Arc::new(Mailbox::new(limits));

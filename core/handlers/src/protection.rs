@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -14,7 +14,8 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, Item};
 use mcp_sansio::http::{
-    ExchangeId, ParsedBody, ProofId, ReadRequest, RemoteAddress, RequestHead, Response, StoreError,
+    ExchangeId, HttpServerOptions, Location, ParsedBody, ProofId, ReadRequest, RemoteAddress,
+    RequestHead, Response, StoreError,
 };
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::Method;
@@ -35,26 +36,43 @@ use super::threading::{Local, ThreadSafe, Threading};
 /// What a server answers before a request on HTTP reaches its machine.
 pub(super) struct HttpHandlers<K: Threading> {
     pub(super) protection: Option<Protection<K>>,
+    refused_tokens: Option<RefusalObserver>,
     pub(super) card: Option<Arc<ServerCard>>,
 }
 
 impl<K: Threading> Default for HttpHandlers<K> {
     fn default() -> Self {
-        Self { protection: None, card: None }
+        Self { protection: None, refused_tokens: None, card: None }
     }
 }
 
 impl<K: Threading> Clone for HttpHandlers<K> {
     fn clone(&self) -> Self {
-        Self { protection: self.protection.clone(), card: self.card.clone() }
+        Self {
+            protection: self.protection.clone(),
+            refused_tokens: self.refused_tokens.clone(),
+            card: self.card.clone(),
+        }
     }
 }
+
+/// Observes failed token checks: the cause, and the sender of the request.
+type RefusalObserver = Arc<dyn Fn(&str, &Caller) + Send + Sync>;
 
 /// The token requirements of a server on HTTP, and the function that checks tokens.
 pub(super) struct Protection<K: Threading> {
     resource: Arc<ProtectedResource>,
     function: K::Callback<TokenCheck, TokenStep<K>>,
     unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl<K: Threading> Protection<K> {
+    /// Allows requests to the host of the resource, which is where its clients send them.
+    pub(super) fn with_host(&self, options: HttpServerOptions) -> HttpServerOptions {
+        let location = Location::parse(self.resource.uri().as_str());
+        let allow = |location: Location| options.clone().allow_host(location.authority()).ok();
+        location.ok().and_then(allow).unwrap_or(options)
+    }
 }
 
 impl<K: Threading> Clone for Protection<K> {
@@ -93,6 +111,8 @@ pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     _share: Arc<()>,
     /// The outcome for the observer if the check fails.
     observed: Option<Box<mcp_sansio::http::RefusedHead>>,
+    /// The observer of failed checks, with the sender.
+    refused: Option<(RefusalObserver, Caller)>,
 }
 
 /// Counts token checks in progress: each holds a reference.
@@ -112,7 +132,8 @@ impl<K: Threading> Server<K> {
     ///
     /// `check` verifies that the token is genuine and comes from one of the issuers. The core then
     /// checks that it is meant for this resource, has not expired, and has the scopes that a
-    /// request needs. `check` is called for every request, before the body is read; it never sees a
+    /// request needs. Requests may name the host of the resource, in addition to the hosts of the
+    /// options. `check` is called for every request, before the body is read; it never sees a
     /// malformed token. `unix_time` returns the seconds since 1970.
     ///
     /// Sessions, sealed states and tasks belong to the principal of the token, and handlers see it.
@@ -185,6 +206,30 @@ impl<K: Threading> Server<K> {
     }
 }
 
+impl<K: Threading> Server<K> {
+    /// Observes the tokens of a [protected](Self::protect) server that are refused or cannot be
+    /// checked, for a log: `observer` gets the cause, with that of
+    /// [`TokenRefusal::because`], and the sender of the request. Clients are told neither. Requests
+    /// without a token are not shown: that is how clients learn that they need one.
+    ///
+    /// ```
+    /// # use mcp_sansio_handlers::Server;
+    /// let server = Server::new("files", "1.0.0").observe_refused_tokens(|cause, sender| {
+    ///     let address = sender.remote_address().map(|address| address.ip());
+    ///     eprintln!("refused a token from {address:?}: {cause}");
+    /// });
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn observe_refused_tokens(
+        mut self,
+        observer: impl Fn(&str, &Caller) + Send + Sync + 'static,
+    ) -> Self {
+        self.functions().http.refused_tokens = Some(Arc::new(observer));
+        self
+    }
+}
+
 impl<K: Threading> HttpServer<K> {
     /// Returns the protected resource, if the server is [protected](Server::protect): for adapters
     /// and tests that create the [`Grant`] of a request themselves.
@@ -228,6 +273,10 @@ impl<K: Threading> HttpServer<K> {
         match protection.resource.extract_token(head, (protection.unix_time)()) {
             // One reference belongs to the counter.
             Ok(_) if Arc::strong_count(&share) > protection.resource.concurrent_checks() + 1 => {
+                if let Some(observer) = &self.endpoint.handlers.http.refused_tokens {
+                    let show = || observer("too many token checks are in progress", sender);
+                    let _panicked = self.endpoint.guard.run(show);
+                }
                 refuse(protection.resource.unavailable().to_response(None))
             }
             Ok(check) => TokenRequirement::Check(TokenCheckFuture {
@@ -237,6 +286,10 @@ impl<K: Threading> HttpServer<K> {
                 guard: self.endpoint.guard,
                 _share: share,
                 observed: observed.map(Box::new),
+                refused: {
+                    let observer = self.endpoint.handlers.http.refused_tokens.clone();
+                    observer.map(|observer| (observer, sender.clone()))
+                },
             }),
             Err(refusal) => refuse(refusal.to_response(None)),
         }
@@ -328,6 +381,7 @@ impl<K: Threading> TokenCheckFuture<K> {
     /// Returns the response to a request whose token could not be checked in time.
     #[must_use]
     pub fn unchecked(&self) -> Response {
+        self.show(&format_args!("the check took longer than {:?}", self.time()));
         let refused = self.protection.resource.unavailable().to_response(None);
         if let Some(observed) = &self.observed {
             observed.report(&refused);
@@ -336,12 +390,21 @@ impl<K: Threading> TokenCheckFuture<K> {
     }
 }
 
+impl<K: Threading> TokenCheckFuture<K> {
+    /// Shows a failed check to its observer.
+    fn show(&self, cause: &dyn fmt::Display) {
+        if let Some((observer, sender)) = &self.refused {
+            let _panicked = self.guard.run(|| observer(&cause.to_string(), sender));
+        }
+    }
+}
+
 impl<K: Threading> Future for TokenCheckFuture<K> {
     type Output = Result<Grant, Response>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { protection, state, proof, guard, .. } = &mut *self;
-        let unavailable = || Err(TokenRefusal::Unavailable);
+        let unavailable = || Err(TokenRefusal::Unavailable.because("the check panicked"));
         let checked = loop {
             match core::mem::replace(state, State::Over) {
                 State::Asked(check) => match guard.run(|| (protection.function)(check)) {
@@ -364,9 +427,13 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
             }
         };
         let (resource, unix_time) = (&protection.resource, (protection.unix_time)());
+        let cause = checked.as_ref().err().map(ToString::to_string);
         // The application verifies the signature of a proof.
         let granted = guard.run(|| Grant::with_proof(resource, checked, proof.as_ref(), unix_time));
         let granted = granted.unwrap_or_else(|Panicked| Err(resource.unavailable()));
+        if let Err(refusal) = &granted {
+            self.show(&cause.as_deref().unwrap_or(&refusal.error.message));
+        }
         let granted = granted.map_err(|refusal| refusal.to_response(None));
         if let (Err(refused), Some(observed)) = (&granted, &self.observed) {
             observed.report(refused);

@@ -14,8 +14,8 @@ pub use verifier::JwtVerifier;
 
 // ------------------------------------------------------------------ error
 
-/// Why a token is refused. Meant for a log, as it contains nothing of the token. The client only
-/// receives a [`TokenRefusal`].
+/// Why a token is refused. Meant for a log, as it contains nothing of the token. It is the cause of
+/// a [`TokenRefusal`], which clients are not told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JwtError {
@@ -56,11 +56,12 @@ pub enum JwtError {
 
 impl From<JwtError> for TokenRefusal {
     fn from(fault: JwtError) -> Self {
-        match fault {
+        let refusal = match fault {
             JwtError::Expired => Self::Expired,
             JwtError::Unavailable(_) => Self::Unavailable,
             _ => Self::Invalid,
-        }
+        };
+        refusal.because(fault)
     }
 }
 

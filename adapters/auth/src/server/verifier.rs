@@ -152,7 +152,7 @@ impl JwtVerifier {
     ///
     /// # Errors
     ///
-    /// See [`TokenRefusal`]. [`verify`](Self::verify) returns more detail for a log.
+    /// See [`TokenRefusal`], whose cause is a [`JwtError`].
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
     pub fn check(
         &self,

@@ -1,7 +1,7 @@
 //! Protected servers, and how they refuse requests whose token is missing, invalid or insufficient.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::http::{HttpServerOptions, Location, RequestHead};
@@ -10,7 +10,9 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Caller, Instant, Principal, Revision};
 use mcp_sansio_handlers::{Call, Elicit, NoArguments, ReadResource, Server, TokenRequirement};
-use mcp_sansio_oauth::protected_resource::{Operation, TokenCheck, TokenRefusal, VerifiedToken};
+use mcp_sansio_oauth::protected_resource::{
+    Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
+};
 use mcp_sansio_oauth::{MetadataUrls, ProtectedResourceMetadata};
 use serde_json::{Value, json};
 
@@ -439,6 +441,39 @@ fn the_number_of_pending_token_checks_is_bounded() {
 }
 
 #[test]
+fn an_observer_learns_why_a_token_was_refused_and_the_client_does_not() {
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let shown = Arc::clone(&seen);
+    let check = |check: TokenCheck| {
+        let token = VerifiedToken::new(Principal::new("ann")).scope("use");
+        match check.token() {
+            "down" => Err(TokenRefusal::Unavailable.because("the certificate has expired")),
+            "bad" => Err(TokenRefusal::Invalid.because("unknown key").because("again")),
+            "other" => Ok(token.audiences(["https://other.example.com"])),
+            _ => Ok(token.audiences([check.resource()])),
+        }
+    };
+    let server = server()
+        .observe_refused_tokens(move |cause, _| shown.lock().unwrap().push(cause.to_owned()))
+        .protect(resource(), check, || 0);
+    let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
+    for (token, status, cause) in [
+        ("down", 503, Some("certificate has expired")),
+        ("bad", 401, Some("unknown key")),
+        ("other", 401, Some("not valid for this resource")),
+        ("good", 200, None),
+    ] {
+        let reply = fixture.call(token, "who");
+        assert_eq!(reply.status, status);
+        let told = format!("{reply:?}");
+        assert!(!told.contains("certificate") && !told.contains("unknown key"), "{told}");
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        assert_eq!(seen.len(), usize::from(cause.is_some()), "{seen:?}");
+        assert!(seen.iter().all(|seen| seen.contains(cause.unwrap())), "{seen:?}");
+    }
+}
+
+#[test]
 fn local_handlers_can_check_tokens() {
     let seen = std::rc::Rc::new(std::cell::Cell::new(0));
     let count = std::rc::Rc::clone(&seen);
@@ -461,6 +496,30 @@ fn local_handlers_can_check_tokens() {
     let granted = std::pin::Pin::new(&mut checking).poll(&mut cx);
     assert!(matches!(granted, Poll::Ready(Ok(grant)) if grant.principal().as_str() == "ann"));
     assert_eq!(seen.get(), 1);
+}
+
+#[test]
+fn the_host_of_the_resource_is_allowed_in_addition_to_those_of_the_options() {
+    let issuer = "https://auth.example.com";
+    let resource = ProtectedResource::new("https://mcp.example.com/mcp", [issuer]).unwrap();
+    let check = |_: TokenCheck| Err(TokenRefusal::Invalid);
+    let options = HttpServerOptions::new().allow_host("other.example.com").unwrap();
+    for (server, is_allowed) in [(server(), false), (server().protect(resource, check, || 0), true)]
+    {
+        let http = server.http(options.clone(), [7; 32], 7).unwrap();
+        for (host, is_allowed) in [
+            ("mcp.example.com", is_allowed),
+            ("other.example.com", true),
+            ("localhost", true),
+            ("evil.example.com", false),
+        ] {
+            let mut head = RequestHead::new("POST", "/mcp");
+            head.field("host", host.as_bytes());
+            head.field("content-type", b"application/json");
+            head.field("accept", b"application/json, text/event-stream");
+            assert_eq!(http.admit(&head).is_ok(), is_allowed, "{host}");
+        }
+    }
 }
 
 #[test]
@@ -491,7 +550,7 @@ fn a_server_without_token_checks_has_no_scopes() {
 
 #[test]
 fn a_token_does_not_appear_in_debug_output_or_events() {
-    let seen = Arc::new(std::sync::Mutex::new(String::new()));
+    let seen = Arc::new(Mutex::new(String::new()));
     let log = Arc::clone(&seen);
     let server = server()
         .tool("show", "", |call: Call<NoArguments>| format!("{call:?}"))

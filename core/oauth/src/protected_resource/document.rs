@@ -164,13 +164,13 @@ impl ProtectedResource {
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001] [AUTHS-012]
     pub(super) fn refused_token(
         &self,
-        refusal: TokenRefusal,
+        refusal: &TokenRefusal,
         presented: Presented,
     ) -> HttpRejection {
-        let what = match refusal {
+        let what = match refusal.without_cause() {
             TokenRefusal::Invalid => "the access token is not valid for this resource",
             TokenRefusal::Expired => "the access token has expired",
-            TokenRefusal::Unavailable => return self.unavailable(),
+            _ => return self.unavailable(),
         };
         self.unauthorized(presented, "invalid_token", what)
     }

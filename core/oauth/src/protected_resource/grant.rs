@@ -60,7 +60,7 @@ impl Grant {
         unix_time: u64,
     ) -> Result<Self, HttpRejection> {
         let presented = if proof.is_some() { Presented::WithProof } else { Presented::Bearer };
-        let refused = |refusal| resource.refused_token(refusal, presented);
+        let refused = |refusal| resource.refused_token(&refusal, presented);
         let token = checked.map_err(refused)?;
         if !token.audiences.iter().any(|audience| resource.is_audience(audience)) {
             return Err(refused(TokenRefusal::Invalid));

@@ -1,5 +1,6 @@
 //! Token checks by the application, and their results.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::{fmt, hint};
@@ -42,7 +43,7 @@ pub struct VerifiedToken {
 }
 
 /// Why a token is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenRefusal {
     /// The token is malformed, revoked, of an unknown issuer, or its signature is invalid. The
@@ -56,6 +57,32 @@ pub enum TokenRefusal {
     /// answer. The client is told to retry.
     #[error("the access token cannot be checked at the moment")]
     Unavailable,
+    /// Another refusal with its cause: see [`because`](Self::because).
+    #[error("{refusal}: {cause}")]
+    Because {
+        /// The refusal.
+        refusal: Box<Self>,
+        /// The cause.
+        cause: String,
+    },
+}
+
+impl TokenRefusal {
+    /// Adds the cause, for the observer of the server (`Server::observe_refused_tokens`). Clients are
+    /// not told. It must not contain the token.
+    #[must_use]
+    pub fn because(self, cause: impl fmt::Display) -> Self {
+        Self::Because { refusal: Box::new(self), cause: cause.to_string() }
+    }
+
+    /// Returns the refusal without its cause.
+    #[must_use]
+    pub fn without_cause(&self) -> &Self {
+        match self {
+            Self::Because { refusal, .. } => refusal.without_cause(),
+            refusal => refusal,
+        }
+    }
 }
 
 impl TokenCheck {

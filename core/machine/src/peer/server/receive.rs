@@ -229,6 +229,10 @@ impl Server {
             _ => ErrorObject::method_not_found(incoming.method.as_str()),
         };
         self.answer_refusal(&incoming.id, &error, incoming.reply);
+        // A client of both eras asks which one this server is of, and the refusal tells it.
+        if matches!(incoming.method, MethodName::Known(Method::Discover)) {
+            return Ok(None);
+        }
         let violation = Violation::OutOfPlace("a request before `initialize`");
         self.connection.violation(self.connection.config.policy.forbidden, violation)
     }
