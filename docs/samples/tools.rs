@@ -167,7 +167,7 @@ mod results {
     use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
 
     use mcp_sansio_tokio::Structured;
-    use mcp_sansio_tokio::protocol::{ContentBlock, ImageContent};
+    use mcp_sansio_tokio::protocol::ContentBlock;
     use serde::Serialize;
 
     #[derive(Serialize)]
@@ -181,10 +181,7 @@ mod results {
                 Structured(Reading { celsius: 21.5 })
             })
             .tool("camera", "A picture of the sky", move |_: Call<NoArguments>| {
-                vec![
-                    ContentBlock::text("The sky now:"),
-                    ContentBlock::from(ImageContent::from_bytes(png, "image/png")),
-                ]
+                vec![ContentBlock::text("The sky now:"), ContentBlock::image(png, "image/png")]
             })
     }
 

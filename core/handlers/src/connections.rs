@@ -10,6 +10,7 @@ use core::fmt;
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_sync::Mutex;
+use serde::Serialize;
 
 use super::context::CommandSender;
 use super::mailbox::{Command, Mailbox, SendError};
@@ -228,9 +229,20 @@ impl Connections {
     }
 
     /// Sends a log message that belongs to no request to all clients: see [`ServerHandle::log`].
-    pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: &Json) {
+    pub fn log<D: Serialize + ?Sized>(&self, level: LoggingLevel, data: &D) {
+        self.log_as(level, None, data);
+    }
+
+    /// Like [`log`](Self::log), with the name of the logger.
+    pub fn log_as<D: Serialize + ?Sized>(
+        &self,
+        level: LoggingLevel,
+        logger: Option<&str>,
+        data: &D,
+    ) {
+        let Ok(data) = Json::from_serialize(data) else { return };
         for handle in self.handles() {
-            handle.log(level, logger, data.clone());
+            handle.send_log(level, logger, data.clone());
         }
     }
 
@@ -472,8 +484,27 @@ impl ServerHandle {
     }
 
     /// Sends a log message that belongs to no request. A legacy client receives it if it wants
-    /// messages of this level.
-    pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: Json) {
+    /// messages of this level. Data that cannot be serialized is dropped.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// log to standard error, or with OpenTelemetry, and report what the client needs in results.
+    pub fn log<D: Serialize + ?Sized>(&self, level: LoggingLevel, data: &D) {
+        self.log_as(level, None, data);
+    }
+
+    /// Like [`log`](Self::log), with the name of the logger.
+    pub fn log_as<D: Serialize + ?Sized>(
+        &self,
+        level: LoggingLevel,
+        logger: Option<&str>,
+        data: &D,
+    ) {
+        if let Ok(data) = Json::from_serialize(data) {
+            self.send_log(level, logger, data);
+        }
+    }
+
+    fn send_log(&self, level: LoggingLevel, logger: Option<&str>, data: Json) {
         let logger = logger.map(String::from);
         // Dropped if the client, or the driver, is too far behind.
         let _sent = self.0.send(Command::Log { request: None, level, logger, data });

@@ -353,6 +353,9 @@ impl<K: Threading> Server<K> {
     }
 
     /// Declares that the server sends log messages.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// log to standard error, or with OpenTelemetry, and report what the client needs in results.
     // MCP 2025-11-25 server/utilities/logging#capabilities [CAP-004]
     #[must_use]
     pub fn logging(mut self) -> Self {

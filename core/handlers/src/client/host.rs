@@ -174,6 +174,9 @@ impl<K: Threading> Host<K> {
 
     /// Sets the handler of sampling requests, which asks the model. It takes
     /// `HostRequest<CreateMessageParams>` and returns a `CreateMessageResult`.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// call the API of a model.
     // MCP 2025-11-25 client/sampling#capabilities [CAP-009]
     // MCP 2026-07-28 client/sampling#capabilities [CAP-010]
     #[must_use]
@@ -197,6 +200,9 @@ impl<K: Threading> Host<K> {
 
     /// Sets the handler that lists the roots servers may work in. It takes `HostRequest<()>` and
     /// returns the roots.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// take directories and files as arguments, as URIs of resources or from the configuration.
     // MCP 2025-11-25 client/roots#capabilities [CAP-007]
     // MCP 2026-07-28 client/roots#capabilities [CAP-008]
     #[must_use]

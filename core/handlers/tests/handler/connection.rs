@@ -169,7 +169,7 @@ fn observers_see_violations_of_the_peer() {
 #[test]
 fn a_call_before_opening_reaches_the_restarted_server() {
     // Rule: [VER-022].
-    let server = Server::new("s", "1").revisions(mcp_sansio::Revisions::LEGACY).tool(
+    let server = Server::new("s", "1").revisions(Revisions::LEGACY).tool(
         "greet",
         "",
         |_: Call<NoArguments>| "hello",

@@ -2,7 +2,6 @@
 
 use mcp_sansio::Revision;
 use mcp_sansio::catalog::CatalogError;
-use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
     Capability, CompleteParams, CompletionArgument, CompletionReference, LoggingLevel, Method,
@@ -172,7 +171,7 @@ fn notifications_and_the_end_reach_all_connections() {
         (client, pair, subscription)
     });
     connections.resource_updated("mem://a").unwrap();
-    connections.log(LoggingLevel::Error, None, &RawJson::parse("\"text\"").unwrap().into());
+    connections.log(LoggingLevel::Error, "text");
     for (_, pair, subscription) in &mut open {
         let update = pair.run(subscription.next()).unwrap().unwrap();
         assert_eq!(update.method, Method::ResourcesUpdated);

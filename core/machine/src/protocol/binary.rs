@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::content::{AudioContent, ImageContent};
+use super::content::{AudioContent, ContentBlock, ImageContent};
 use super::resource::BlobResourceContents;
 
 /// Writes padding, as the schema format `byte` requires, and reads with or without it, because some
@@ -30,6 +30,20 @@ fn decode(text: &str) -> Result<Vec<u8>, NotBase64> {
 
 fn encode(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
+}
+
+impl ContentBlock {
+    /// Creates an image from `bytes` with its media type, such as `image/png`.
+    #[must_use]
+    pub fn image(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::Image(ImageContent::from_bytes(bytes, mime_type))
+    }
+
+    /// Creates audio content from `bytes` with its media type, such as `audio/wav`.
+    #[must_use]
+    pub fn audio(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::Audio(AudioContent::from_bytes(bytes, mime_type))
+    }
 }
 
 // MCP 2026-07-28 server/prompts#image-content [PRMT-004]

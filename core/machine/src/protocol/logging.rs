@@ -103,6 +103,9 @@ impl SerializeAt for LoggingLevel {
 
 message! {
     /// The parameters of `notifications/message`.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// log to standard error, or with OpenTelemetry, and report what the client needs in results.
     // MCP 2026-07-28 server/utilities/logging#log-message-notifications [LOG-002]
     pub struct LoggingMessageParams {
         required {

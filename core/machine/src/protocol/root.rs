@@ -8,6 +8,9 @@ use super::meta::Meta;
 
 message! {
     /// A directory or file that a server may work in.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// take directories and files as arguments, as URIs of resources or from the configuration.
     pub struct Root {
         required {
             /// The URI, with the scheme `file:`.

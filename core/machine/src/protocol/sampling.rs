@@ -17,6 +17,9 @@ use crate::jsonrpc::Json;
 
 message! {
     /// The parameters of `sampling/createMessage`.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// call the API of a model.
     // MCP 2026-07-28 schema.json#CreateMessageRequest [SAMP-002]
     pub struct CreateMessageParams {
         required {
