@@ -9,7 +9,7 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended, Event,
-    Failure, HeaderFields, MethodName, StreamMachine, Subject,
+    Failure, HeaderFields, MethodName, StreamMachine, Subject, Violation,
 };
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::stream::Endpoint;
@@ -18,7 +18,7 @@ use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
-use super::host::{Asked, Cache, CacheFactory, CacheMode, Host, HostHandlers};
+use super::host::{Asked, Cache, CacheFactory, CacheMode, Form, Host, HostHandlers};
 use super::middleware::ConnectionLayers;
 use super::pending::{CallPool, Pending, Subscription};
 use super::{Client, ClientError, Command, ConnectionState, Opening, Session};
@@ -42,7 +42,7 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     /// Calls by the slot of their handle.
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
     /// Input requests that the host's handlers work on.
-    pub(crate) inputs: Slab<Asked>,
+    pub(crate) inputs: Slab<(Asked, Form)>,
     pub(crate) tasks: Executor<K::Task, Command, Key>,
     /// Where blocking handlers run.
     pub(crate) default_spawner: Option<fn(Job)>,
@@ -65,6 +65,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             call_pool: CallPool::default(),
             has_cache: host.cache.is_some(),
             is_suspended: AtomicBool::new(false),
+            stray_line: Mutex::new(None),
             follows_tasks: host.follows_tasks,
             extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
             observers: host.observers.clone(),
@@ -164,6 +165,11 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             },
             Event::Request(request) => self.serve_extension(&request, now),
             Event::Closed(reason) => self.closed(&reason),
+            Event::Violation(Violation::NotAMessage { line, .. }) => {
+                self.shared.stray_line.lock(|first| {
+                    first.get_or_insert(line);
+                });
+            }
             _ => {}
         }
     }
@@ -327,7 +333,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     fn closed(&mut self, reason: &peer::CloseReason) {
         // The answers of the host's handlers are no longer needed.
         self.tasks.cancel_all();
-        for asked in self.inputs.take_all() {
+        for (asked, _) in self.inputs.take_all() {
             if let Asked::Task(pending) = asked {
                 pending.end(Err(ClientError::Closed(reason.clone())));
             }

@@ -105,6 +105,8 @@ pub(super) struct ConnectionState {
     pub(super) has_cache: bool,
     /// Whether the connection waits for a new process of its server.
     pub(super) is_suspended: AtomicBool,
+    /// The first line of the server that was not a message.
+    pub(super) stray_line: Mutex<Option<Box<str>>>,
     /// Whether calls that become tasks are followed.
     pub(super) follows_tasks: bool,
     pub(super) extensions: Option<Arc<Vec<super::extension::RegisteredExtension>>>,
@@ -256,6 +258,28 @@ impl ClientError {
         }
     }
 
+    /// Returns whether the call was executed: `Some(true)` if the server has answered it,
+    /// `Some(false)` if it certainly was not executed, so that it can be made again without doing
+    /// anything twice, and `None` if that is unknown: see [`Failure::executed`].
+    #[must_use]
+    pub const fn executed(&self) -> Option<bool> {
+        match self {
+            Self::Failed(failure) => failure.executed(),
+            Self::Middleware(_) => None,
+            Self::InvalidResult(_) | Self::CursorLoop(_) | Self::TooManyPages { .. } => Some(true),
+            _ => Some(false),
+        }
+    }
+
+    /// Returns how long to wait before the call is made again, if the server has said so.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Failed(failure) => failure.retry_after(),
+            _ => None,
+        }
+    }
+
     /// Whether the server has no such resource. Recognizes the errors of all revisions: `-32002`,
     /// or `-32602` with the URI.
     // MCP 2026-07-28 server/resources#error-handling [RSRC-011]
@@ -330,6 +354,13 @@ impl Client {
     #[must_use]
     pub fn is_suspended(&self) -> bool {
         self.handle.shared.is_suspended.load(Ordering::Relaxed)
+    }
+
+    /// Returns the start of the first line of the server that was not a message: usually text that
+    /// it printed to its standard output. All of them are reported to the observers of the host.
+    #[must_use]
+    pub fn stray_line(&self) -> Option<Box<str>> {
+        self.handle.shared.stray_line.lock(|line| line.clone())
     }
 
     /// Whether the connection is one over HTTP, on which a call can have

@@ -105,6 +105,32 @@ impl fmt::Display for After<'_> {
 }
 
 impl TransportFailure {
+    /// Returns `Some(false)` if the request was certainly not executed, so that it can be sent
+    /// again, and `None` if that is unknown: see [`Failure::executed`](crate::peer::Failure::executed).
+    #[must_use]
+    pub const fn executed(&self) -> Option<bool> {
+        match self {
+            Self::NotSent
+            | Self::Unauthorized { .. }
+            | Self::AuthorizationFailed { .. }
+            | Self::Redirected { .. }
+            | Self::Unmirrorable { .. }
+            // A server refuses what it does not begin, and says when it will.
+            | Self::Status { status: 400..=499, .. }
+            | Self::Status { status: 503, retry_after: Some(_), .. } => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Returns how long to wait before the request is sent again, if the server has said so.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
     /// The maximum length of an [`excerpt`](Self::excerpt), in bytes. 512: a sentence or a small
     /// JSON object with the reason, and only the start of an HTML page.
     pub const EXCERPT_MAX: usize = 512;
@@ -151,6 +177,11 @@ const fn is_formatting(char: char) -> bool {
 
 #[cfg(feature = "http")]
 impl TransportFailure {
+    /// Returns whether the request was not executed and may be, if it is sent again.
+    pub(crate) const fn is_postponement(&self) -> bool {
+        matches!(self, Self::NotSent | Self::Status { status: 429 | 503, retry_after: Some(_), .. })
+    }
+
     /// Returns whether the failure concerns authorization only.
     pub(crate) const fn is_authorization_failure(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::AuthorizationFailed { .. })

@@ -27,7 +27,7 @@ mod consistency;
 pub(super) struct Calls {
     entries: Slab<Call>,
     ids: Index,
-    deadlines: Deadlines<Instant>,
+    pub(super) deadlines: Deadlines<Instant>,
     next_id: i64,
     /// Abandoned calls, whose late responses are expected.
     tombstones: VecDeque<Tombstone>,

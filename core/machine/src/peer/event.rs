@@ -3,6 +3,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use crate::binding::TransportFailure;
 use crate::catalog::Target;
@@ -400,6 +401,27 @@ pub enum Failure<'a> {
 }
 
 impl Failure<'_> {
+    /// Returns whether the call was executed: `Some(true)` if the server has answered it,
+    /// `Some(false)` if it certainly was not, so that it can be sent again without doing anything
+    /// twice, and `None` if that is unknown, as when its connection was lost.
+    #[must_use]
+    pub const fn executed(&self) -> Option<bool> {
+        match self {
+            Self::Refused(_) | Self::InvalidAnswer(_) => Some(true),
+            Self::Transport(failure) => failure.executed(),
+            _ => None,
+        }
+    }
+
+    /// Returns how long to wait before the call is sent again, if the server has said so.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Transport(failure) => failure.retry_after(),
+            _ => None,
+        }
+    }
+
     /// Converts the failure to one that does not borrow from the frame.
     #[must_use]
     pub fn into_owned(self) -> Failure<'static> {
@@ -494,6 +516,14 @@ pub enum Violation {
     /// A frame is not a valid message.
     #[error("malformed message: {0}")]
     Malformed(Reason),
+    /// A line of a server is not a message. Usually it has printed to its standard output.
+    #[error("a line that is not a message ({reason}): {line}")]
+    NotAMessage {
+        /// The defect.
+        reason: Reason,
+        /// The start of the line: see [`TransportFailure::excerpt`].
+        line: Box<str>,
+    },
     /// A frame exceeds the decoder's limit and was skipped.
     #[error("a frame of more than {limit} bytes was skipped")]
     FrameTooLong {

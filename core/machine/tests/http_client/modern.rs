@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use mcp_sansio::http::ExchangeFailure;
-use mcp_sansio::peer::{CallOptions, ClientMachine};
+use mcp_sansio::peer::{CallOptions, ClientMachine, Ended, Event};
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
+use mcp_sansio::{Era, Revision};
 
 use crate::net::{EVENTS, JSON, Net, OK, error, event, http_options, peer_options, result};
 
@@ -106,14 +107,103 @@ fn a_lost_stream_ends_its_call() {
         net.advance(Duration::from_secs(120));
         net.expect_silence();
     }
-    for (failure, expected) in
-        [(ExchangeFailure::NotSent, "NotSent"), (ExchangeFailure::Broken, "Broken")]
-    {
+    let mut net = Net::modern();
+    net.call_echo();
+    net.sent();
+    net.failed(2, ExchangeFailure::Broken);
+    assert_eq!(net.told(), "call 1 failed: Broken\n");
+    net.expect_silence();
+}
+
+/// Lets exchange `n` end without its request being executed.
+fn postpone(net: &mut Net, n: usize, how: usize) {
+    let own = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32603,"message":"busy"}}}}"#,
+        net.id_of(n)
+    );
+    match how {
+        0 => net.failed(n, ExchangeFailure::NotSent),
+        1 => net.answer(n, 503, &[JSON[0], ("retry-after", "1")], &own),
+        _ => net.answer(n, 429, &[("retry-after", "1")], ""),
+    }
+}
+
+#[test]
+fn a_call_that_was_not_executed_is_sent_again_within_its_time() {
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        for how in 0..3 {
+            let mut net = match revision.era() {
+                Era::Modern => Net::modern(),
+                _ => Net::legacy(revision),
+            };
+            net.call_echo();
+            let first = net.sent();
+            assert!(first.contains(" POST tools/call"), "{first}");
+            let mut n = net.last();
+            let body = net.full(n);
+            for _ in 0..2 {
+                postpone(&mut net, n, how);
+                net.expect_silence();
+                let (waited, sent) = net.wait_for_request();
+                n = net.last();
+                assert!(sent.contains(" POST tools/call"), "{sent}");
+                assert!(waited >= Duration::from_millis(500) && waited <= Duration::from_secs(4));
+                assert_eq!(net.full(n), body, "the same request");
+            }
+            let id = net.id_of(n);
+            net.json(n, &result(id, OK));
+            assert!(net.told().starts_with("call 1: "), "{revision} {how}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_is_never_executed_fails_as_not_executed() {
+    for how in 0..3 {
         let mut net = Net::modern();
         net.call_echo();
         net.sent();
-        net.failed(2, failure);
-        assert_eq!(net.told(), format!("call 1 failed: {expected}\n"));
+        for _ in 0..3 {
+            let n = net.last();
+            postpone(&mut net, n, how);
+            net.wait_for_request();
+        }
+        let n = net.last();
+        postpone(&mut net, n, how);
+        let event = net.client.poll_event();
+        let Some(Event::Ended(Ended { outcome: Err(failure), .. })) = event else {
+            panic!("{event:?}")
+        };
+        assert_eq!(failure.executed(), Some(false), "{failure}");
+        let expected = (how > 0).then(|| Duration::from_secs(1));
+        assert_eq!(failure.retry_after(), expected, "{failure}");
+    }
+    // No attempt is made after the time of the call, nor one that may do something twice.
+    for (status, expected) in [(503, Some(false)), (502, None), (500, None)] {
+        let mut net = Net::modern();
+        net.call_echo();
+        net.sent();
+        net.answer(2, status, &[("retry-after", "1000")], "");
+        let event = net.client.poll_event();
+        let Some(Event::Ended(Ended { outcome: Err(failure), .. })) = event else {
+            panic!("{event:?}")
+        };
+        assert_eq!(failure.executed(), expected, "{failure}");
+        assert_eq!(failure.retry_after(), Some(Duration::from_secs(1000)));
+        net.expect_silence();
+    }
+}
+
+#[test]
+fn a_call_that_waits_to_be_sent_again_can_be_cancelled() {
+    for mut net in [Net::modern(), Net::legacy(Revision::V2025_11_25)] {
+        net.call_echo();
+        net.sent();
+        let n = net.last();
+        postpone(&mut net, n, 0);
+        net.cancel(1);
+        net.told();
+        net.advance(Duration::from_secs(60));
         net.expect_silence();
     }
 }

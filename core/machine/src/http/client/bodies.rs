@@ -211,6 +211,10 @@ impl Client {
             {
                 self.handshake_refused(message, error, failure, now);
             }
+            // It may still be executed, so the error does not answer it.
+            (MessageKind::Request(..), Some(_)) if failure.is_postponement() => {
+                self.message_failed(message, failure, now);
+            }
             (MessageKind::Request(request, asks), Some(error)) if addressed => {
                 let request = *request;
                 let mismatch = error.code == ErrorCode::HEADER_MISMATCH

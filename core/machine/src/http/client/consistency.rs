@@ -53,9 +53,7 @@ impl Client {
             exchange.request_id() == Some(id) && exchange.cut_off_at.is_none()
         };
         let carried = self.exchanges.all(carries).len();
-        let is_own = |request: Option<(i64, _)>| request.is_some_and(|(own, _)| own == id);
-        let paused = self.exchanges.pauses.iter();
-        let paused = paused.filter(|it| is_own(it.message.as_ref().and_then(|it| it.request())));
+        let paused = self.exchanges.pauses.iter().filter(|pause| pause.is_of(id));
         let corrected = self.tools.corrected().filter(|corrected| *corrected == id).count();
         let places = queued + carried + paused.count() + corrected;
         match &self.transport {

@@ -117,11 +117,10 @@ impl Client {
 
     /// Cancels a request to a legacy server. Returns whether the server must be notified.
     fn cancel_legacy(&mut self, id: i64, now: Instant) -> bool {
-        // A request that was never sent needs no cancellation.
-        if self.queue.withdraw(id) {
+        // A request that was never sent, or not executed, needs no cancellation.
+        if self.queue.withdraw(id) || self.drop_pause(id) {
             return false;
         }
-        self.drop_pause(id);
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011]: closing the
         // exchange does not cancel the request, so it stays open for further messages of the
         // server.
@@ -141,10 +140,12 @@ impl Client {
         known
     }
 
-    fn drop_pause(&mut self, id: i64) {
-        self.exchanges.pauses.retain(|pause| {
-            pause.message.as_ref().and_then(Message::request).is_none_or(|(other, _)| other != id)
-        });
+    /// Returns whether the request was to be sent again.
+    fn drop_pause(&mut self, id: i64) -> bool {
+        let pauses = &mut self.exchanges.pauses;
+        let again = pauses.iter().any(|pause| pause.again && pause.is_of(id));
+        pauses.retain(|pause| !pause.is_of(id));
+        again
     }
 
     /// Sends the messages that may be sent now. Returns whether there were any.

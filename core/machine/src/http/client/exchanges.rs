@@ -108,13 +108,23 @@ impl Stream {
     }
 }
 
-/// A stream that waits to be resumed.
+/// A stream that waits to be resumed, or a request that waits to be sent again.
 #[derive(Debug)]
 pub(super) struct Pause {
     pub(super) due: Instant,
     /// The request that the stream belongs to; `None` for the listening stream.
     pub(super) message: Option<Message>,
     pub(super) stream: Box<Stream>,
+    /// The request was not executed, and is sent again.
+    pub(super) again: bool,
+}
+
+impl Pause {
+    /// Returns whether the stream or the request is that of this id.
+    pub(super) fn is_of(&self, id: i64) -> bool {
+        let request = self.message.as_ref().and_then(Message::request);
+        request.is_some_and(|(own, _)| own == id)
+    }
 }
 
 /// All open exchanges, and the streams that wait to be resumed.
@@ -331,7 +341,8 @@ mod tests {
         let attempts = || Attempts::new(crate::Backoff::DEFAULT, 1);
         for message in [Some(message), None] {
             let stream = Box::new(Stream::new(attempts(), Instant::ZERO));
-            exchanges.pauses.push(Pause { due: Instant::from_millis(9), message, stream });
+            let (due, again) = (Instant::from_millis(9), false);
+            exchanges.pauses.push(Pause { due, message, stream, again });
         }
         assert_eq!(exchanges.requests(), 1);
         assert_eq!(exchanges.next_deadline(), Some(Instant::from_millis(9)));

@@ -33,6 +33,11 @@ pub struct ClientLimits {
     pub renewals_max: u32,
     /// Times that one message is sent again because its session has ended. 1.
     pub resends_max: u32,
+    /// Times that a call is sent again because it was not executed: the server could not be
+    /// reached, or answered 429 or 503 with `Retry-After`. 3, with the delays of
+    /// [`HttpClientOptions::backoff`](super::HttpClientOptions::backoff): up to 7 s, in which a
+    /// node is restarted. No attempt is made after the timeout of the call.
+    pub retries_max: u32,
     /// Tools whose arguments are mirrored into headers. 1,024; the least recently listed tools are
     /// evicted first.
     pub mirrored_tools_max: usize,
@@ -70,6 +75,7 @@ impl ClientLimits {
         redirects_max: 5,
         renewals_max: 3,
         resends_max: 1,
+        retries_max: 3,
         mirrored_tools_max: 1024,
         refresh_pages_max: 32,
         linger: Duration::from_secs(2),

@@ -131,7 +131,7 @@ impl Client {
             Some(due) => {
                 let stood = matches!(self.listening, Listening::On { stood: true, .. });
                 self.listening = Listening::Waiting { stood };
-                self.exchanges.pauses.push(Pause { due, message: None, stream });
+                self.exchanges.pauses.push(Pause { due, message: None, stream, again: false });
             }
             None => {
                 let attempts = stream.attempts.made();

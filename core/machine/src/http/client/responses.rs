@@ -165,6 +165,7 @@ impl Client {
         failure: TransportFailure,
         now: Instant,
     ) {
+        let Some(message) = self.send_again_later(message, &failure, now) else { return };
         match message.request() {
             // A listen stream that was open before is opened again.
             Some((_, RequestKind::Listen)) if message.attempts.is_some() => {

@@ -1,5 +1,6 @@
 //! The session of a legacy server: its id, its end and its renewal.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use bytestring::ByteString;
@@ -64,7 +65,7 @@ impl Client {
         &self,
         message: Option<&Message>,
         posts: bool,
-        fields: &mut alloc::vec::Vec<Field>,
+        fields: &mut Vec<Field>,
     ) -> Option<u32> {
         let revision = self.peer.session_revision();
         let modern = message.is_some_and(|message| message.revision.is_some())
@@ -128,7 +129,10 @@ impl Client {
         self.forget_listening();
         // Responses and cancellations belong to the session that has ended.
         self.queue.drop_answers();
-        for pause in core::mem::take(&mut self.exchanges.pauses) {
+        let pauses = core::mem::take(&mut self.exchanges.pauses).into_iter();
+        let (again, lost): (Vec<_>, Vec<_>) = pauses.partition(|pause| pause.again);
+        self.exchanges.pauses = again;
+        for pause in lost {
             if let Some(message) = pause.message {
                 self.lose(message, now);
             }

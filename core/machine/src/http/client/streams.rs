@@ -183,13 +183,44 @@ impl Client {
         }
         match self.pause_before(&mut stream, retry_after, now) {
             Some(due) => {
-                self.exchanges.pauses.push(Pause { due, message: Some(message), stream });
+                let pause = Pause { due, message: Some(message), stream, again: false };
+                self.exchanges.pauses.push(pause);
             }
             None => {
                 let attempts = stream.attempts.made();
                 let failure = TransportFailure::StreamLost { attempts };
                 self.message_failed(message, failure, now);
             }
+        }
+    }
+
+    /// Schedules another attempt of a call that was not executed, if its time and the limit of
+    /// attempts allow one. Returns the message otherwise.
+    pub(super) fn send_again_later(
+        &mut self,
+        mut message: Message,
+        failure: &TransportFailure,
+        now: Instant,
+    ) -> Option<Message> {
+        let Some((request, asks)) = message.request() else { return Some(message) };
+        let is_call = asks != RequestKind::Listen && self.peer.is_from_application(request);
+        if !is_call || !failure.is_postponement() {
+            return Some(message);
+        }
+        let attempts = message.attempts.take().unwrap_or_else(|| self.attempts());
+        if attempts.made() >= self.options.limits.retries_max {
+            return Some(message);
+        }
+        let mut stream = Box::new(Stream::new(attempts, now));
+        let due = self.pause_before(&mut stream, failure.retry_after(), now);
+        let deadline = self.peer.deadline_of(request);
+        match due.filter(|due| deadline.is_none_or(|deadline| *due < deadline)) {
+            Some(due) => {
+                let pause = Pause { due, message: Some(message), stream, again: true };
+                self.exchanges.pauses.push(pause);
+                None
+            }
+            None => Some(message),
         }
     }
 
@@ -214,7 +245,7 @@ impl Client {
     /// Resumes the streams that are due.
     pub(super) fn resume_due(&mut self, now: Instant) {
         while let Some(at) = self.exchanges.pauses.iter().position(|pause| pause.due <= now) {
-            let Pause { message, stream, .. } = self.exchanges.pauses.remove(at);
+            let Pause { message, stream, again, .. } = self.exchanges.pauses.remove(at);
             let Some(mut message) = message else {
                 self.listen_with(stream, now);
                 continue;
@@ -224,6 +255,11 @@ impl Client {
             let Some(request) = request.filter(|request| self.peer.is_pending(*request)) else {
                 continue;
             };
+            if again {
+                message.attempts = Some(stream.attempts);
+                self.queue.push_back(message);
+                continue;
+            }
             if message.revision.is_some() {
                 self.take_posts(now);
                 if self.peer.listen_again(request, now)

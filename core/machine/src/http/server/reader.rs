@@ -766,7 +766,12 @@ pub(super) fn too_many(request: Option<&RequestId>, message: &str) -> Response {
 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-005] [HSRV-011]
 pub(super) fn refusal(status: Status, request: Option<&RequestId>, message: &str) -> Response {
     let mut body = String::new();
-    write_error(&mut body, request, &ErrorObject::invalid_request(message));
+    let error = match status {
+        // Nothing is wrong with the request, which was not executed.
+        Status::TOO_MANY_REQUESTS | Status::SERVICE_UNAVAILABLE => ErrorObject::internal(message),
+        _ => ErrorObject::invalid_request(message),
+    };
+    write_error(&mut body, request, &error);
     Response { head: ResponseHead::new(status, Some(Content::Json)), body: body.into_bytes() }
 }
 

@@ -115,7 +115,7 @@ impl SharedResource {
             Exhausted::Share => (Status::TOO_MANY_REQUESTS, own),
             Exhausted::Total => (Status::SERVICE_UNAVAILABLE, all),
         };
-        HttpRejection::new(status, ErrorObject::invalid_request(message)).retry_after(RETRY_AFTER)
+        HttpRejection::new(status, ErrorObject::internal(message)).retry_after(RETRY_AFTER)
     }
 }
 

@@ -36,7 +36,7 @@ impl Client {
         now: Instant,
     ) -> Flow<'f> {
         self.connection.check_open()?;
-        let flow = self.receive_frame(frame, None, now);
+        let flow = self.receive_frame(frame, &[], None, now);
         if flow.is_err() {
             self.finish_close();
         }
@@ -105,6 +105,12 @@ impl Client {
     pub(crate) fn is_from_application(&self, id: i64) -> bool {
         let call = self.connection.calls.by_id(id).and_then(|key| self.connection.calls.get(key));
         call.is_some_and(|call| call.purpose == Purpose::Application)
+    }
+
+    /// Returns when the request with this id times out, if it does.
+    pub(crate) fn deadline_of(&self, id: i64) -> Option<Instant> {
+        let key = self.connection.calls.by_id(id)?;
+        self.connection.calls.deadlines.get(key.slot)
     }
 
     /// Ends the pending request with this id because the binding failed. The server is not

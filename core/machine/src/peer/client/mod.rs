@@ -241,7 +241,7 @@ impl Client {
         } else {
             parse(frame, limits)
         };
-        let flow = self.receive_frame(parsed, index.as_ref(), now);
+        let flow = self.receive_frame(parsed, frame, index.as_ref(), now);
         if flow.is_err() {
             self.finish_close();
         }

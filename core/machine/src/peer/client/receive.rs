@@ -2,9 +2,10 @@ use alloc::borrow::Cow;
 
 use mcp_sansio_collections::Key;
 
+use crate::binding::TransportFailure;
 use crate::jsonrpc::{
     Batch, ErrorObject, Frame, Malformed, MemberIndex, Message, NotificationMessage, RawJson,
-    RequestId, RequestMessage, ResponseMessage, write_result,
+    Reason, RequestId, RequestMessage, ResponseMessage, write_result,
 };
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
@@ -44,19 +45,21 @@ fn result_type<'r>(result: &'r RawJson<'_>, index: Option<&MemberIndex>) -> Opti
 }
 
 impl Client {
-    /// Handles a parsed frame. `index` may describe the members of its result.
+    /// Handles a parsed frame. `line` is the text of one from a byte stream; `index` may describe
+    /// the members of its result.
     // Inlined, because a frame is large to pass by value.
     #[inline(always)]
     pub(super) fn receive_frame<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
+        line: &[u8],
         index: Option<&MemberIndex>,
         now: Instant,
     ) -> Flow<'f> {
         match frame {
             Ok(Frame::Single(message)) => self.receive(message, index, now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
-            Err(malformed) => self.receive_malformed(&malformed, now),
+            Err(malformed) => self.receive_malformed(&malformed, line, now),
         }
     }
 
@@ -97,7 +100,7 @@ impl Client {
         for message in batch {
             let flow = match message {
                 Ok(message) => self.receive(message, None, now),
-                Err(malformed) => self.receive_malformed(&malformed, now),
+                Err(malformed) => self.receive_malformed(&malformed, &[], now),
             };
             match flow {
                 Ok(event) => self.connection.keep_in_order(&mut first, event),
@@ -114,7 +117,12 @@ impl Client {
 
     /// Handles a malformed message. If it names a call, the call ends.
     // MCP 2025-11-25 basic/index#responses [RPC-007], MCP 2025-11-25 schema.json#Result [RPC-010]
-    fn receive_malformed<'f>(&mut self, malformed: &Malformed, now: Instant) -> Flow<'f> {
+    fn receive_malformed<'f>(
+        &mut self,
+        malformed: &Malformed,
+        line: &[u8],
+        now: Instant,
+    ) -> Flow<'f> {
         let why = malformed.reason.as_str();
         if let Some((key, call)) = self.connection.take_call_of_malformed(malformed) {
             match call.purpose {
@@ -133,6 +141,13 @@ impl Client {
             }
             let reaction = self.connection.config.policy.malformed;
             return self.connection.violation(reaction, Violation::Malformed(malformed.reason));
+        }
+        // It is not answered.
+        if matches!(malformed.reason, Reason::NotJson { .. } | Reason::NotAnObject)
+            && let Some(line) = TransportFailure::excerpt(line)
+        {
+            let violation = Violation::NotAMessage { reason: malformed.reason, line };
+            return self.connection.violation(self.connection.config.policy.malformed, violation);
         }
         let revision = self.session.as_ref().map(|session| session.revision);
         self.connection.malformed(malformed, revision, Channel::UNSOLICITED)
