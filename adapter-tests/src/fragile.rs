@@ -2,8 +2,9 @@ use mcp_sansio::protocol::{Resource, TextResourceContents};
 use mcp_sansio_handlers::{Call, NoArguments, ReadResource, Server};
 
 /// Returns a server whose tools return its process id, change its resource `note:a`, and end its
-/// process.
+/// process, and a tool that prints.
 #[must_use]
+#[allow(clippy::print_stdout, reason = "what handlers should not do")]
 pub fn fragile() -> Server {
     Server::new("fragile", "1")
         .subscriptions()
@@ -14,6 +15,12 @@ pub fn fragile() -> Server {
         .tool("touch", "Changes the note", |call: Call<NoArguments>| {
             call.resource_updated("note:a")?;
             Ok("changed")
+        })
+        .tool("print", "Prints parts of lines", |_: Call<NoArguments>| {
+            print!("par");
+            println!("tial");
+            print!("rest");
+            "printed"
         })
         .tool("crash", "Ends the process", |_: Call<NoArguments>| -> String {
             std::process::exit(3)

@@ -25,7 +25,7 @@ fn remote() -> Server {
     Server::new("remote", "1").tool("hello", "Greets", |_: Call<NoArguments>| "Hello!")
 }
 
-const TOOLS: [&str; 4] = ["child_crash", "child_id", "child_touch", "remote_hello"];
+const TOOLS: [&str; 5] = ["child_crash", "child_id", "child_print", "child_touch", "remote_hello"];
 
 #[tokio::test]
 async fn children_and_servers_on_http_are_in_one_list_on_tokio() {

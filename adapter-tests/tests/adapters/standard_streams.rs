@@ -12,6 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use adapter_tests::{Runtime, ping};
+use mcp_sansio_handlers::{Host, NoArguments};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 fn server(runtime: Runtime) -> Command {
@@ -171,4 +172,30 @@ fn files_can_be_used_as_streams() {
         assert_eq!(std::fs::read_to_string(&output).unwrap().lines().count(), 1000);
         std::fs::remove_dir_all(&folder).unwrap();
     }
+}
+
+#[tokio::test]
+async fn what_a_handler_prints_does_not_get_between_the_messages() {
+    // Rule: [STDIO-002].
+    for runtime in Runtime::ALL {
+        let mut command = server(runtime);
+        command.arg("fragile");
+        let client = mcp_sansio_tokio::spawn(command, &Host::new("host", "1")).await.unwrap();
+        for _ in 0..3 {
+            let result = client.call_tool("print", &NoArguments {}).await.unwrap();
+            assert_eq!(result.first_text(), Some("printed"), "{runtime:?}");
+        }
+        let report = client.shutdown().await.unwrap();
+        assert!(report.status.success(), "{report}");
+        assert_eq!(report.stderr_tail, ["partial", "restpartial", "restpartial", "rest"]);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_prints_is_reported_with_its_first_line() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "echo Starting up; echo '{'; exit 1"]);
+    let error = mcp_sansio_tokio::spawn(command, &Host::new("host", "1")).await.unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("a line that is not a message: `Starting up`"), "{error}");
 }

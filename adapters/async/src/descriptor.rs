@@ -1,11 +1,13 @@
 //! Non-blocking standard streams, where they can be used without threads.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::net::{Shutdown, shutdown};
+use rustix::stdio::{dup2_stdin, dup2_stdout, stderr, stdin, stdout};
 
 /// A non-blocking descriptor of a pipe or a socket, used in one direction.
 ///
@@ -119,6 +121,45 @@ impl Candidate {
             set_blocking(descriptor.pipe.as_fd(), false)?;
         }
         Ok(descriptor)
+    }
+}
+
+/// Redirects the standard streams for all other code of this process, and for the programs that it
+/// starts: descriptor 0 reads nothing, and descriptor 1 writes to the standard error. Dropping it
+/// restores both. Duplicates made before are not affected.
+#[derive(Debug)]
+pub struct StandardOutput {
+    input: OwnedFd,
+    output: OwnedFd,
+}
+
+impl StandardOutput {
+    /// Redirects the streams.
+    ///
+    /// # Errors
+    ///
+    /// One of the three standard streams is closed, or the system is out of descriptors.
+    // MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-002]: nothing but messages on the standard
+    // output.
+    pub fn redirect() -> io::Result<Self> {
+        let nothing = File::open("/dev/null")?;
+        let kept =
+            Self { input: stdin().try_clone_to_owned()?, output: stdout().try_clone_to_owned()? };
+        // From here on, dropping it restores the descriptors.
+        dup2_stdin(&nothing)?;
+        dup2_stdout(stderr())?;
+        // A partial line that was printed before would otherwise end up between the messages later.
+        let _ = io::stdout().flush();
+        Ok(kept)
+    }
+}
+
+impl Drop for StandardOutput {
+    fn drop(&mut self) {
+        // Errors cannot be reported or handled here.
+        let _ = io::stdout().flush();
+        let _ = dup2_stdin(&self.input);
+        let _ = dup2_stdout(&self.output);
     }
 }
 

@@ -29,12 +29,14 @@ pub enum Error {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The connection could not be opened, or has closed.
-    #[error("{}{}", DisplayReason(.reason, *.status), DisplayTail(.stderr_tail))]
+    #[error("{}{}{}", DisplayReason(.reason, *.status), DisplayStray(.stray_line.as_deref()), DisplayTail(.stderr_tail))]
     Closed {
         /// Why it closed.
         reason: Box<CloseReason>,
         /// The exit status of a server process whose exit was the reason.
         status: Option<ExitStatus>,
+        /// The first line of the server that was not a message.
+        stray_line: Option<Box<str>>,
         /// The last lines of the server's standard error.
         stderr_tail: Vec<String>,
     },
@@ -67,7 +69,8 @@ impl From<Infallible> for Error {
 
 impl From<CloseReason> for Error {
     fn from(reason: CloseReason) -> Self {
-        Self::Closed { reason: Box::new(reason), status: None, stderr_tail: Vec::new() }
+        let (stray_line, stderr_tail) = (None, Vec::new());
+        Self::Closed { reason: Box::new(reason), status: None, stray_line, stderr_tail }
     }
 }
 
@@ -85,6 +88,22 @@ impl std::fmt::Display for DisplayReason<'_> {
         match self.1 {
             Some(status) => write!(f, "the server exited: {status}"),
             None => self.0.fmt(f),
+        }
+    }
+}
+
+/// Displays a line of the server that was not a message, if any.
+struct DisplayStray<'a>(Option<&'a str>);
+
+impl std::fmt::Display for DisplayStray<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(line) => write!(
+                f,
+                "; its standard output has a line that is not a message: `{}`",
+                Printable::new(line)
+            ),
+            None => Ok(()),
         }
     }
 }

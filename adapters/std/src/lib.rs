@@ -51,8 +51,6 @@ mod loopback;
 mod pipe_stream;
 pub mod runtime;
 mod serve;
-#[cfg(unix)]
-mod standard_output;
 mod threaded_stream;
 mod wait;
 

@@ -19,8 +19,8 @@ impl PipeStream {
     /// Creates a stream that reads from the standard input and writes to the standard output of
     /// this process.
     ///
-    /// Both remain open when the stream is dropped. Other code that reads from the input or writes
-    /// to the output interferes; [`serve_stdio`](crate::serve_stdio) prevents that.
+    /// Both remain open when the stream is dropped. Meanwhile, output of other code goes to the
+    /// standard error: see [`serve_stdio`](crate::serve_stdio).
     ///
     /// # Errors
     ///

@@ -4,8 +4,6 @@ use mcp_sansio_async::{ByteStream, Driver, Runtime as _, StreamSettings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 
 use crate::runtime::ThreadRuntime;
-#[cfg(unix)]
-use crate::standard_output::StandardOutput;
 use crate::{Clock, Error, PipeStream, ThreadedStream, block_on, seed};
 
 /// Serves on the standard streams until the connection ends. Usually all that the `main` of a
@@ -25,8 +23,6 @@ use crate::{Clock, Error, PipeStream, ThreadedStream, block_on, seed};
 pub fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
     let stream = PipeStream::stdio()?;
-    #[cfg(unix)]
-    let _kept_clean = StandardOutput::redirect()?;
     drive(endpoint, stream, StreamSettings::pipe())
 }
 

@@ -56,7 +56,8 @@ where
 /// [`Server`](mcp_sansio_handlers::Server), or an endpoint created from one. Exit afterwards, so
 /// that the peer sees the end.
 ///
-/// Meanwhile nothing else may write to the standard output; print to the standard error.
+/// Meanwhile, output of `println!` and the like goes to the standard error on Unix. On other systems
+/// the program itself must not print.
 ///
 /// # Errors
 ///

@@ -4,7 +4,7 @@ use std::task::{Context, Poll, ready};
 
 use mcp_sansio_async::ByteStream;
 #[cfg(unix)]
-use mcp_sansio_async::descriptor::{Descriptor, open_standard};
+use mcp_sansio_async::descriptor::{Descriptor, StandardOutput, open_standard};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, Stdin, Stdout};
 #[cfg(unix)]
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -15,6 +15,10 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 /// processes may share their open file descriptions, so dropping this value restores blocking mode
 /// if it was set.
 ///
+/// With them, output of `println!` and the like goes to the standard error meanwhile, and child
+/// processes read nothing from the standard input, so that neither interferes with the messages.
+/// With anything else the program itself must not print.
+///
 /// Files, terminals, and everything on Windows use tokio's threads. A pending read from a terminal
 /// delays the shutdown of the runtime, unless it uses
 /// [`shutdown_background`](tokio::runtime::Runtime::shutdown_background).
@@ -22,6 +26,9 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 pub struct StandardStreams {
     input: Input,
     output: Output,
+    /// Restores the streams after the others are dropped.
+    #[cfg(unix)]
+    _redirected: Option<StandardOutput>,
 }
 
 #[derive(Debug)]
@@ -49,6 +56,12 @@ impl StandardStreams {
         #[cfg(unix)]
         let (input, output) =
             open_standard(Receiver::from_owned_fd_unchecked, Sender::from_owned_fd_unchecked);
+        // The types of tokio use the descriptors themselves. It fails if the standard error is closed.
+        #[cfg(unix)]
+        let _redirected = match (&input, &output) {
+            (Some(_), Some(_)) => StandardOutput::redirect().ok(),
+            _ => None,
+        };
         #[cfg(unix)]
         let (input, output) = (
             input.map_or_else(|| Input::Threaded(tokio::io::stdin()), Input::Descriptor),
@@ -57,7 +70,12 @@ impl StandardStreams {
         #[cfg(not(unix))]
         let (input, output) =
             (Input::Threaded(tokio::io::stdin()), Output::Threaded(tokio::io::stdout()));
-        Self { input, output }
+        Self {
+            input,
+            output,
+            #[cfg(unix)]
+            _redirected,
+        }
     }
 }
 

@@ -24,9 +24,16 @@ type Descriptor = crate::descriptor::Descriptor<Async<File>>;
 ///
 /// Files, terminals, and everything on Windows use threads of `blocking`. A pending read from a
 /// terminal does not delay the exit of the process.
+///
+/// On Unix, output of `println!` and the like goes to the standard error meanwhile, and child
+/// processes read nothing from the standard input, so that neither interferes with the messages. On
+/// other systems the program itself must not print.
 pub struct StandardStreams {
     input: Input,
     output: Output,
+    /// Restores the streams after the others are dropped.
+    #[cfg(unix)]
+    _redirected: Option<crate::descriptor::StandardOutput>,
 }
 
 enum Input {
@@ -57,6 +64,9 @@ impl StandardStreams {
         Self {
             input: input.unwrap_or_else(|| Input::Threaded(Unblock::new(stdin()))),
             output: output.unwrap_or_else(|| Output::Threaded(Unblock::new(stdout()))),
+            // After the duplicates were made. It fails if the standard error is closed.
+            #[cfg(unix)]
+            _redirected: crate::descriptor::StandardOutput::redirect().ok(),
         }
     }
 }

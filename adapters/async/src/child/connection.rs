@@ -141,7 +141,8 @@ pub async fn connect_with<P: Process>(
                 let exited = report.filter(|_| matches!(reason, CloseReason::EndOfInput));
                 let status = exited.map(|report| report.status);
                 let reason = Box::new(reason);
-                return Err(Error::Closed { reason, status, stderr_tail });
+                let stray_line = client.stray_line();
+                return Err(Error::Closed { reason, status, stray_line, stderr_tail });
             }
         }
     }

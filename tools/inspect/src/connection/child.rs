@@ -13,7 +13,7 @@ use mcp_sansio_tokio::{Error, SpawnOptions, spawn_with};
 
 use super::{alarm, host, remark, silence, violation, within};
 use crate::failure::Failure;
-use crate::options::Options;
+use crate::options::{Options, Program};
 use crate::{commands, say};
 
 /// How long a server may take to exit before it is terminated. Short, because an interactive user
@@ -30,9 +30,12 @@ struct End {
 }
 
 /// Starts the server, runs the command, and shuts the server down.
-pub(super) async fn inspect(options: &Options, words: &[String]) -> Result<(), String> {
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]);
+pub(super) async fn inspect(options: &Options, program: &Program) -> Result<(), String> {
+    let mut command = Command::new(&program.words[0]);
+    command.args(&program.words[1..]).envs(&program.env);
+    if let Some(directory) = &program.directory {
+        command.current_dir(directory);
+    }
     let viewer = options.wire.then(|| -> Viewer {
         Box::new(|direction, line| say(&format!("{} {line}", direction.as_str())))
     });
@@ -68,7 +71,7 @@ async fn converse_with(
     // The opening has the same time limit as the command, and says more about the reason.
     let client = match spawn_with(command, &host, spawn_options).await {
         Ok(client) => client,
-        Err(Error::Closed { reason, status, stderr_tail: last_words }) => {
+        Err(Error::Closed { reason, status, stderr_tail: last_words, .. }) => {
             let end = End { violation: describe(&noise, &seen), status, last_words };
             return Ok((Err(Failure::from(*reason)), end));
         }
