@@ -11,6 +11,7 @@ use mcp_sansio::protocol::{
 use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::RecursiveTransform;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde_json::Value;
 
 use super::ask::Elicit;
@@ -174,17 +175,68 @@ impl Elicit {
     /// booleans and plain enums. For any other type,
     /// [`InputRequiredBuilder::into_result`](crate::InputRequiredBuilder::into_result) makes the
     /// request fail.
+    ///
+    /// The fields are shown in the order of their declaration. The documentation of a field is its
+    /// description, and that of the variant of an enum is the title of a choice.
     #[must_use]
-    pub fn form<T: schemars::JsonSchema>(message: impl Into<String>) -> InputRequest {
+    pub fn form<T>(message: impl Into<String>) -> InputRequest
+    where
+        T: schemars::JsonSchema + DeserializeOwned,
+    {
         let schema = of_form::<T>();
         let text = schema.as_raw();
         let is_struct = text.get("type").is_some_and(|kind| kind.as_str() == "\"object\"");
         let form = is_struct.then(|| schema.decode().ok()).flatten();
+        let form = form.map(|form: ElicitSchema| in_order(form, declared_fields::<T>()));
         // A type that is no struct counts as a field that forms cannot have.
         let form = form.unwrap_or_else(|| {
             ElicitSchema::new().field(T::schema_name(), PrimitiveSchema::Unknown(schema))
         });
         Self::form_with(message, form)
+    }
+}
+
+/// Sorts the fields of a form, which a JSON Schema has in alphabetical order.
+fn in_order(mut form: ElicitSchema, names: &[&str]) -> ElicitSchema {
+    let fields = form.properties.iter().map(|(name, field)| (String::from(name), field.clone()));
+    let mut fields: Vec<_> = fields.collect();
+    let place = |name: &str| names.iter().position(|known| *known == name);
+    fields.sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
+    form.properties = fields.into_iter().collect();
+    form
+}
+
+/// Returns the names of the fields of a struct in the order of their declaration; none for other
+/// types.
+fn declared_fields<T: DeserializeOwned>() -> &'static [&'static str] {
+    let mut names: &[&str] = &[];
+    let _never = T::deserialize(FieldNames(&mut names));
+    names
+}
+
+/// A deserializer that learns the names of the fields, and fails.
+struct FieldNames<'n>(&'n mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for FieldNames<'_> {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(serde::de::Error::custom(""))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }
 
@@ -229,8 +281,32 @@ pub(super) fn of_form<T: schemars::JsonSchema>() -> Json {
             settings.inline_subschemas = true;
             settings.meta_schema = None;
         })
-        .with_transform(RecursiveTransform(without_null));
+        .with_transform(RecursiveTransform(without_null))
+        .with_transform(RecursiveTransform(with_titles));
     root(settings, T::json_schema)
+}
+
+/// Writes an enum with documented variants as forms have choices: with titles.
+fn with_titles(schema: &mut Schema) {
+    let Some(members) = schema.as_object_mut() else { return };
+    let Some(Value::Array(variants)) = members.get("oneOf") else { return };
+    let mut choices = Vec::new();
+    for variant in variants {
+        let single = variant.get("const").cloned();
+        let several = variant.get("enum").and_then(Value::as_array).cloned();
+        let values = single.map(|value| alloc::vec![value]).or(several).unwrap_or_default();
+        if values.is_empty() || !values.iter().all(Value::is_string) {
+            return;
+        }
+        let title = variant.get("title").or(variant.get("description"));
+        choices.extend(
+            values.iter().map(
+                |value| serde_json::json!({ "const": value, "title": title.unwrap_or(value) }),
+            ),
+        );
+    }
+    members.insert("oneOf".into(), choices.into());
+    members.insert("type".into(), "string".into());
 }
 
 /// Returns the complete schema of a type, from the part that `describe` returns.

@@ -12,8 +12,8 @@ use mcp_sansio::peer::{
 };
 use mcp_sansio::protocol::{
     CapabilitySettings, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams,
-    ElicitResult, ElicitationCapability, Implementation, ListRootsResult, Method, RootsCapability,
-    SamplingCapability,
+    ElicitResult, ElicitSchema, ElicitationCapability, Implementation, ListRootsResult, Method,
+    RootsCapability, SamplingCapability,
 };
 use mcp_sansio::{Era, Instant, Revision, Tape};
 use mcp_sansio_collections::Key;
@@ -159,7 +159,8 @@ impl<K: Threading> Host<K> {
     }
 
     /// Sets the handler of elicitations, which asks the user with a form or sends the user to a
-    /// URL. It takes `HostRequest<ElicitParams>` and returns an `ElicitResult`.
+    /// URL. It takes `HostRequest<ElicitParams>` and returns an `ElicitResult`. An answer that does
+    /// not fit the form is not sent: the server gets an error that says why.
     // MCP 2025-11-25 client/elicitation#capabilities [CAP-011]
     // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     #[must_use]
@@ -375,6 +376,32 @@ impl FromRequest<ListRootsResult> for HostRequest<()> {
 
 // ------------------------------------------------------------------ answers of its handlers
 
+/// The form that a request to the host asks for, if it does.
+pub(crate) type Form = Option<Box<ElicitSchema>>;
+
+fn form_of(params: &RawJson<'_>) -> Form {
+    params.get_present("requestedSchema")?;
+    match params.decode() {
+        Ok(ElicitParams::Form(form)) => Some(Box::new(form.requested_schema)),
+        _ => None,
+    }
+}
+
+/// Replaces an answer that does not fit its form by an error.
+fn checked(form: &ElicitSchema, outcome: Outcome) -> Outcome {
+    let Outcome::Result(body) = &outcome else { return outcome };
+    let result = body.to_json(Revision::LATEST).and_then(|json| json.decode::<ElicitResult>());
+    let accepted = result.ok().filter(ElicitResult::is_accepted);
+    let checked = accepted.map_or(Ok(()), |it| form.validate(&it.content.unwrap_or_default()));
+    match checked {
+        Ok(()) => outcome,
+        Err(error) => {
+            let message = alloc::format!("the answer does not fit the form: {error}");
+            Outcome::Error(ErrorObject::internal(message))
+        }
+    }
+}
+
 /// The request that a host's handler answers.
 #[derive(Debug)]
 pub(crate) enum Asked {
@@ -410,7 +437,11 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Asked::Request(request) => self.machine.observation_of(*request),
         };
         let parts = RequestParts { observation: observation.as_ref(), ..parts };
-        let place = self.inputs.insert(asked);
+        let form = match &asked {
+            Asked::Request(_) => None,
+            Asked::Input(_) | Asked::Task(_) => form_of(parts.params),
+        };
+        let place = self.inputs.insert((asked, form));
         let observation = observation.clone();
         let guard = self.tasks.guard;
         let call = || {
@@ -429,7 +460,11 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     pub(crate) fn answer(&mut self, place: Key, outcome: Outcome, now: Instant) {
-        let Some(asked) = self.inputs.remove(place) else { return };
+        let Some((asked, form)) = self.inputs.remove(place) else { return };
+        let outcome = match &form {
+            Some(form) => checked(form, outcome),
+            None => outcome,
+        };
         let input = match asked {
             Asked::Input(input) => input,
             Asked::Task(pending) => return self.answer_task(&pending, outcome),
@@ -442,7 +477,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     pub(crate) fn withdraw(&mut self, is_meant: impl Fn(&Asked) -> bool) {
-        if let Some(place) = self.inputs.find_from(0, is_meant) {
+        if let Some(place) = self.inputs.find_from(0, |(asked, _)| is_meant(asked)) {
             self.inputs.remove(place);
             self.tasks.cancel(place.slot);
         }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use mcp_sansio::jsonrpc::{ErrorCode, Json};
 use mcp_sansio::protocol::{
     CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, InputRequest,
-    ListRootsParams, Role, Root, SamplingContent, SamplingMessage, SerializeAt, ToolUseContent,
+    ListRootsParams, Map, Role, Root, SamplingContent, SamplingMessage, SerializeAt,
+    ToolUseContent,
 };
 use mcp_sansio::{Era, Instant, Revision};
 use mcp_sansio_handlers::endpoint::Endpoint;
@@ -301,7 +302,7 @@ fn cancelling_a_call_withdraws_its_input_requests() {
 #[test]
 fn a_form_that_cannot_be_shown_is_an_error_of_the_handler() {
     // Rule: [ELIC-007].
-    #[derive(schemars::JsonSchema)]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nested {
         #[expect(dead_code, reason = "only the type is used")]
         inner: std::collections::BTreeMap<String, String>,
@@ -328,18 +329,26 @@ fn a_form_that_cannot_be_shown_is_an_error_of_the_handler() {
 #[test]
 fn fields_of_a_form_may_be_enums_and_optional() {
     // Rule: [ELIC-007] [ELIC-009].
-    #[derive(schemars::JsonSchema)]
-    #[expect(dead_code, reason = "only the type is used")]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
     enum Meal {
         Lunch,
         Dinner,
     }
-    #[derive(schemars::JsonSchema)]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    enum Seat {
+        /// At the window
+        Window,
+        Aisle,
+        Any,
+    }
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
     #[expect(dead_code, reason = "only the type is used")]
     struct Form {
         meal: Meal,
         second: Option<Meal>,
         guests: Option<u8>,
+        seat: Option<Seat>,
     }
     let form = Elicit::form::<Form>("?");
     let text = SerializeAt::to_json_at(&form, Revision::LATEST).unwrap();
@@ -350,6 +359,46 @@ fn fields_of_a_form_may_be_enums_and_optional() {
     let properties = schema.get("properties").unwrap();
     let second = properties.get("second").unwrap();
     assert!(second.as_str().contains(r#""enum":["Lunch","Dinner"]"#), "{}", second.as_str());
+    let seat = properties.get("seat").unwrap();
+    let choices = r#""oneOf":[{"const":"window","title":"At the window"},{"const":"aisle","title":"aisle"},{"const":"any","title":"any"}]"#;
+    assert!(seat.as_str().contains(choices), "{}", seat.as_str());
+    assert_eq!(seat.get("type").unwrap().as_str(), r#""string""#);
+    // In the order of the declaration, which is not that of the alphabet.
+    let names: Vec<_> = properties.members().map(|member| member.name().into_owned()).collect();
+    assert_eq!(names, ["meal", "second", "guests", "seat"]);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_its_form_is_not_sent() {
+    // Rule: [ELIC-007].
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Party {
+        #[schemars(range(min = 1))]
+        guests: u8,
+    }
+    let server = Server::new("s", "1").tool("book", "", |call: Call<NoArguments>| {
+        match call.input::<Party>("party")? {
+            None => call.require_input("party", Elicit::form::<Party>("?")).into_result(),
+            Some(answer) => Ok(answer.content.map_or(0, |party| party.guests).to_string()),
+        }
+    });
+    for revision in ASKING {
+        for (guests, expected) in [(4_i64, Ok("4")), (0, Err("`guests` is less than 1"))] {
+            let host = Host::new("h", "1").on_elicit(move |_: HostRequest<ElicitParams>| {
+                ElicitResult::accept(Map::new().with("guests", guests))
+            });
+            let (client, mut pair) = connect_host(&server, host, revision);
+            let result = pair.run(client.call_tool("book", &NoArguments {}));
+            match (expected, result) {
+                (Ok(expected), Ok(result)) => assert_eq!(text(&result), expected),
+                (Err(expected), result) => {
+                    let told = format!("{result:?}");
+                    assert!(told.contains(expected), "{told}");
+                }
+                (_, result) => panic!("{revision}: {result:?}"),
+            }
+        }
+    }
 }
 
 /// The URLs that a user was sent to, and the id of each elicitation.

@@ -1,11 +1,14 @@
 //! The schema of a form: a flat object of simple fields.
 
+use alloc::borrow::Cow;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use super::elicitation::ElicitValue;
 use super::elicitation_select::{MultiSelectSchema, SingleSelectSchema};
 use super::map::Map;
 use super::message::{forward_wire, message, word};
@@ -63,6 +66,53 @@ impl ElicitSchema {
     }
 }
 
+/// A value of a filled-in form does not fit its schema: see [`ElicitSchema::validate`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` {reason}")]
+#[non_exhaustive]
+pub struct InvalidContent {
+    /// The name of the field.
+    pub field: String,
+    /// What is wrong with its value.
+    pub reason: Cow<'static, str>,
+}
+
+impl ElicitSchema {
+    /// Checks the values of a filled-in form, before they are sent and after they were received.
+    /// Formats of texts are checked in outline only.
+    ///
+    /// ```
+    /// use mcp_sansio::protocol::{ElicitSchema, Map, NumberSchema};
+    ///
+    /// let form = ElicitSchema::new().field("people", NumberSchema::integer().minimum(1));
+    /// assert!(form.validate(&Map::new().with("people", 2_i64)).is_ok());
+    /// let error = form.validate(&Map::new().with("people", 0_i64)).unwrap_err();
+    /// assert_eq!(error.to_string(), "`people` is less than 1");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The first field that is missing, unknown, or has a value that does not fit.
+    // MCP 2026-07-28 client/elicitation#requested-schema [ELIC-007]
+    pub fn validate(&self, content: &Map<ElicitValue>) -> Result<(), InvalidContent> {
+        let wrong = |field: &str, reason| Err(InvalidContent { field: field.into(), reason });
+        for name in self.required.iter().flatten() {
+            if !content.contains_key(name) {
+                return wrong(name, "is required".into());
+            }
+        }
+        for (name, value) in content.iter() {
+            let Some(field) = self.properties.get(name) else {
+                return wrong(name, "is not a field of the form".into());
+            };
+            if let Some(defect) = field.defect(value) {
+                return wrong(name, defect);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The schema of one field.
 // MCP 2025-06-18 client/elicitation#supported-schema-types [ELIC-008]
 // MCP 2026-07-28 client/elicitation#requested-schema [ELIC-009]
@@ -84,6 +134,134 @@ pub enum PrimitiveSchema {
 }
 
 forward_wire!(PrimitiveSchema { Text, Number, Boolean, SingleSelect, MultiSelect, Unknown });
+
+macro_rules! labels {
+    ($($(#[doc = $doc:literal])* $label:ident;)+) => { $(
+        $(#[doc = $doc])*
+        #[must_use]
+        pub fn $label(&self) -> Option<&str> {
+            match self {
+                Self::Text(field) => field.$label.as_deref(),
+                Self::Number(field) => field.$label.as_deref(),
+                Self::Boolean(field) => field.$label.as_deref(),
+                Self::SingleSelect(field) => field.$label.as_deref(),
+                Self::MultiSelect(field) => field.$label.as_deref(),
+                Self::Unknown(_) => None,
+            }
+        }
+    )+ };
+}
+
+impl PrimitiveSchema {
+    labels! {
+        /// Returns the label of the field.
+        title;
+        /// Returns the description of the field.
+        description;
+    }
+
+    /// Returns the initial value of the field.
+    #[must_use]
+    pub fn default(&self) -> Option<ElicitValue> {
+        match self {
+            Self::Text(field) => field.default.clone().map(ElicitValue::Text),
+            Self::Number(field) => field.default.map(ElicitValue::Number),
+            Self::Boolean(field) => field.default.map(ElicitValue::Boolean),
+            Self::SingleSelect(field) => field.default.clone().map(ElicitValue::Text),
+            Self::MultiSelect(field) => field.default.clone().map(ElicitValue::Choices),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns why a value does not fit the field.
+    fn defect(&self, value: &ElicitValue) -> Option<Cow<'static, str>> {
+        match (self, value) {
+            (Self::Unknown(_), _) | (Self::Boolean(_), ElicitValue::Boolean(_)) => None,
+            (Self::Text(field), ElicitValue::Text(text)) => field.defect(text),
+            (Self::Number(field), ElicitValue::Integer(number)) => field.defect(*number as f64),
+            (Self::Number(field), ElicitValue::Number(number)) => field.defect(*number),
+            (Self::SingleSelect(field), ElicitValue::Text(value)) => {
+                let is_known = field.choices.values().any(|known| known == value);
+                (!is_known).then(|| "is none of the choices".into())
+            }
+            (Self::MultiSelect(field), ElicitValue::Choices(values)) => {
+                let is_known = |value: &String| field.choices.values().any(|known| known == value);
+                let count = values.len() as u64;
+                if !values.iter().all(is_known) {
+                    return Some("has a value that is none of the choices".into());
+                }
+                limits("choices", count, field.min_items, field.max_items)
+            }
+            _ => Some("has a value of another type".into()),
+        }
+    }
+}
+
+impl StringSchema {
+    fn defect(&self, text: &str) -> Option<Cow<'static, str>> {
+        let is_wrong = self.format.as_ref().is_some_and(|format| !fits(format, text));
+        if is_wrong {
+            return self.format.as_ref().map(|it| format!("is not in the format `{it}`").into());
+        }
+        limits("characters", text.chars().count() as u64, self.min_length, self.max_length)
+    }
+}
+
+impl NumberSchema {
+    fn defect(&self, number: f64) -> Option<Cow<'static, str>> {
+        // Beyond 64 bits every floating point number is a whole one.
+        let is_whole = number.abs() >= i64::MAX as f64 || (number as i64) as f64 == number;
+        match (self.minimum, self.maximum) {
+            _ if self.kind == NumberKind::Integer && !is_whole => {
+                Some("is not a whole number".into())
+            }
+            (Some(minimum), _) if number < minimum => {
+                Some(format!("is less than {minimum}").into())
+            }
+            (_, Some(maximum)) if number > maximum => {
+                Some(format!("is more than {maximum}").into())
+            }
+            _ => None,
+        }
+    }
+}
+
+fn limits(what: &str, count: u64, min: Option<u64>, max: Option<u64>) -> Option<Cow<'static, str>> {
+    match (min, max) {
+        (Some(min), _) if count < min => Some(format!("has fewer than {min} {what}").into()),
+        (_, Some(max)) if count > max => Some(format!("has more than {max} {what}").into()),
+        _ => None,
+    }
+}
+
+/// Whether a text has the outline of a format. Only the application can know whether there is such
+/// an address or a day.
+fn fits(format: &StringFormat, text: &str) -> bool {
+    let is_date = |text: &[u8]| {
+        let is_right = |(at, byte): (usize, &u8)| match at {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        };
+        text.len() == 10 && text.iter().enumerate().all(is_right)
+    };
+    let has_space = text.contains(char::is_whitespace);
+    match format {
+        StringFormat::Email => {
+            let parts = text.rsplit_once('@');
+            !has_space && parts.is_some_and(|(user, host)| !user.is_empty() && !host.is_empty())
+        }
+        StringFormat::Uri => {
+            let parts = text.split_once(':');
+            !has_space && parts.is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty())
+        }
+        StringFormat::Date => is_date(text.as_bytes()),
+        StringFormat::DateTime => {
+            let parts = text.as_bytes().split_at_checked(10);
+            parts.is_some_and(|(date, time)| is_date(date) && matches!(time, [b'T' | b't', _, ..]))
+        }
+        _ => true,
+    }
+}
 
 macro_rules! from_schema {
     ($($variant:ident($schema:ty)),+) => { $(
@@ -264,6 +442,57 @@ mod tests {
             form.to_json_at(Revision::LATEST).unwrap().as_str(),
             text.replace(r#","pattern":"^a""#, "")
         );
+    }
+
+    #[test]
+    fn a_filled_in_form_fits_its_schema_or_the_field_is_named() {
+        // Rule: [ELIC-007].
+        let text = r#"{"type":"object","properties":{
+            "name":{"type":"string","title":"Name","minLength":2,"maxLength":3,"default":"Ann"},
+            "mail":{"type":"string","format":"email"},"day":{"type":"string","format":"date"},
+            "at":{"type":"string","format":"date-time"},"page":{"type":"string","format":"uri"},
+            "age":{"type":"integer","minimum":1,"maximum":9,"description":"In years"},
+            "sure":{"type":"boolean"},"size":{"type":"string","enum":["s","m"]},
+            "tags":{"type":"array","items":{"type":"string","enum":["a","b"]},"maxItems":1},
+            "odd":{"type":"null"}},"required":["name"]}"#;
+        let form: ElicitSchema = serde_json::from_str(text).unwrap();
+        let check = |content: &str| {
+            let content = serde_json::from_str(content).unwrap();
+            form.validate(&content).err().map(|error| error.to_string())
+        };
+        for content in [
+            r#"{"name":"Bob"}"#,
+            r#"{"name":"éé","mail":"a@b","day":"2026-07-28","at":"2026-07-28T10:00:00Z"}"#,
+            r#"{"name":"Bob","page":"urn:a","age":3.0,"sure":true,"size":"m","tags":["b"],"odd":[]}"#,
+        ] {
+            assert_eq!(check(content), None, "{content}");
+        }
+        for (member, expected) in [
+            (r#""name":"B""#, "`name` has fewer than 2 characters"),
+            (r#""name":"Anna""#, "`name` has more than 3 characters"),
+            (r#""name":7"#, "`name` has a value of another type"),
+            (r#""name":"Bob","mail":"a b@c""#, "`mail` is not in the format `email`"),
+            (r#""name":"Bob","day":"28.7.2026""#, "`day` is not in the format `date`"),
+            (r#""name":"Bob","at":"2026-07-28""#, "`at` is not in the format `date-time`"),
+            (r#""name":"Bob","page":"page""#, "`page` is not in the format `uri`"),
+            (r#""name":"Bob","age":0"#, "`age` is less than 1"),
+            (r#""name":"Bob","age":9.5"#, "`age` is not a whole number"),
+            (r#""name":"Bob","age":10"#, "`age` is more than 9"),
+            (r#""name":"Bob","size":"l""#, "`size` is none of the choices"),
+            (r#""name":"Bob","tags":["c"]"#, "`tags` has a value that is none of the choices"),
+            (r#""name":"Bob","tags":["a","b"]"#, "`tags` has more than 1 choices"),
+            (r#""name":"Bob","other":1"#, "`other` is not a field of the form"),
+            (r#""age":1"#, "`name` is required"),
+        ] {
+            assert_eq!(check(&format!("{{{member}}}")).as_deref(), Some(expected));
+        }
+        let field = |name| form.properties.get(name).unwrap();
+        assert_eq!(
+            (field("name").title(), field("age").description()),
+            (Some("Name"), Some("In years"))
+        );
+        assert_eq!(field("name").default(), Some("Ann".into()));
+        assert_eq!((field("odd").title(), field("sure").default()), (None, None));
     }
 
     #[test]
