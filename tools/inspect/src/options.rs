@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,14 +8,17 @@ use mcp_sansio::Revision;
 use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio::protocol::{CompletionReference, PromptReference, ResourceTemplateReference};
 use mcp_sansio_cli::arguments::{Argument, Arguments, Stop};
+use mcp_sansio_handlers::{ServerSpec, ServersConfig};
 use serde_json::{Map, Value};
 
 pub(crate) const USAGE: &str = "\
 mcp-inspect [OPTIONS] SUBCOMMAND [ARGS] (--url URL | --unix PATH | -- CMD [ARG...])
+mcp-inspect [OPTIONS] --config FILE NAME SUBCOMMAND [ARGS]
 mcp-inspect replay FILE [--step | --wire]
 mcp-inspect show FILE [-o PAGE]
 
-Inspects an MCP server: one that is running at URL, or one that it starts with CMD.
+Inspects an MCP server: one that is running at URL, one that it starts with CMD, or the one called
+NAME in FILE, the `mcpServers` configuration of a host.
 
   info                     prints the server's name and capabilities
   tools                    lists the tools
@@ -42,6 +46,7 @@ Inspects an MCP server: one that is running at URL, or one that it starts with C
                    trace context with it
   --url URL        the server's MCP endpoint, or the SSE endpoint of a server of 2024-11-05; the
                    transport is detected
+  --config FILE    use the server NAME of the `mcpServers` (or `servers`) in this JSON file
   --unix PATH      connect to the Unix-domain socket at PATH, with http://localhost/mcp as URL
                    unless another URL of that host is given
   --header H       add the header H, `Name: value`, to each request to URL; H is neither
@@ -109,16 +114,26 @@ pub(crate) struct SignIn {
 /// The location of the server.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// The program and its arguments. Contains at least the program.
-    Program(Vec<String>),
+    /// Has at least one word.
+    Program(Program),
     Url(Box<HttpClientOptions>),
+}
+
+/// A program that is a server.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    /// The program and its arguments.
+    pub(crate) words: Vec<String>,
+    /// Additional environment variables.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) directory: Option<String>,
 }
 
 impl Options {
     /// Returns a name for the server: its URL or its program.
     pub(crate) fn server_label(&self) -> String {
         match &self.server {
-            Place::Program(words) => words.first().cloned().unwrap_or_default(),
+            Place::Program(program) => program.words.first().cloned().unwrap_or_default(),
             Place::Url(url) => url.url().as_str().to_owned(),
         }
     }
@@ -132,14 +147,15 @@ impl Options {
         let (mut revision, mut timeout) = (None, None);
         let (mut json, mut wire, mut trace, mut record) = (false, false, false, None);
         let (mut sign_in, mut details) = (false, SignIn::default());
-        let (mut words, mut program, mut url) = (Vec::new(), Vec::new(), None);
+        let (mut words, mut program, mut url) = (Vec::new(), Program::default(), None);
+        let mut config = None;
         let (mut headers, mut read_only) = (Vec::new(), false);
         #[cfg(unix)]
         let mut unix = None;
         while let Some(argument) = arguments.shift()? {
             match argument {
                 Argument::Word(word) => words.push(word),
-                Argument::Rest(rest) => program = rest,
+                Argument::Rest(rest) => program.words = rest,
                 Argument::Flag(flag) => match flag.as_str() {
                     "--revision" => revision = Some(parse_revision(&arguments.value(&flag)?)?),
                     "--runtime" => check_runtime(&arguments.value(&flag)?)?,
@@ -148,6 +164,7 @@ impl Options {
                     "--wire" => wire = true,
                     "--trace" => trace = true,
                     "--record" => record = Some(arguments.value(&flag)?.into()),
+                    "--config" => config = Some(arguments.value(&flag)?),
                     "--url" => url = Some(parse_url(&arguments.value(&flag)?)?),
                     #[cfg(unix)]
                     "--unix" => unix = Some(PathBuf::from(arguments.value(&flag)?)),
@@ -163,6 +180,22 @@ impl Options {
                     _ => return Err(Stop::unknown(&flag)),
                 },
             }
+        }
+        match config.map(|file| read_spec(&file, &mut words)).transpose()? {
+            None => {}
+            Some(_) if url.is_some() || !program.words.is_empty() => {
+                return Err(Stop::wrong("`--config` already says which server is meant"));
+            }
+            Some(ServerSpec::Process { command, args, env, cwd }) => {
+                let words = std::iter::once(command).chain(args).collect();
+                program = Program { words, env, directory: cwd };
+            }
+            Some(ServerSpec::Http { url: address, headers: fields }) => {
+                url = Some(parse_url(&address)?);
+                let fields = fields.iter().map(|(name, value)| format!("{name}: {value}"));
+                headers = fields.chain(headers).collect();
+            }
+            Some(_) => return Err(Stop::wrong("the transport of this server is not supported")),
         }
         #[cfg(unix)]
         if unix.is_some() {
@@ -181,16 +214,16 @@ impl Options {
                 return Err(Stop::wrong("`--sign-in` needs `--url`"));
             }
             None if !headers.is_empty() => return Err(Stop::wrong("`--header` needs `--url`")),
-            None if program.is_empty() => {
+            None if program.words.is_empty() => {
                 return Err(Stop::wrong(
-                    "no server is given: use `--url URL` or `-- CMD [ARG...]`",
+                    "no server is given: use `--url URL`, `-- CMD [ARG...]` or `--config FILE NAME`",
                 ));
             }
             None if matches!(command, Command::Card) => {
                 return Err(Stop::wrong("the subcommand `card` needs `--url`"));
             }
             None => Place::Program(program),
-            Some(_) if !program.is_empty() => {
+            Some(_) if !program.words.is_empty() => {
                 return Err(Stop::wrong(
                     "more than one server is given: use either `--url URL` or `-- CMD [ARG...]`",
                 ));
@@ -230,6 +263,22 @@ fn of_localhost(url: Location) -> Result<Location, Stop> {
         return Ok(url);
     }
     Err(Stop::wrong("`--unix` needs a URL that begins with `http://localhost/`"))
+}
+
+/// Reads the server that the first word names from a configuration file.
+fn read_spec(file: &str, words: &mut Vec<String>) -> Result<ServerSpec, Stop> {
+    let text = std::fs::read_to_string(file);
+    let text = text.map_err(|error| Stop::Wrong(format!("cannot read {file}: {error}")))?;
+    let config = ServersConfig::parse(&text, |name| std::env::var(name).ok());
+    let mut config = config.map_err(|error| Stop::Wrong(format!("{file}: {error}")))?;
+    let names = config.servers.keys().cloned().collect::<Vec<_>>().join(", ");
+    if words.is_empty() {
+        return Err(Stop::Wrong(format!("`--config` needs the name of a server: {names}")));
+    }
+    match config.servers.remove(&words.remove(0)) {
+        Some(spec) => spec.map_err(|error| Stop::Wrong(format!("{file}: {error}"))),
+        None => Err(Stop::Wrong(format!("{file} has no server of this name, but {names}"))),
+    }
 }
 
 // The message must not contain the text, which may include a password.

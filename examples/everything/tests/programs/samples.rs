@@ -85,6 +85,9 @@ fn the_servers_in_a_configuration_file_are_one() {
     std::fs::write(&file, text).unwrap();
     let listed = run("configured-servers", [&*file]);
     let called = run("configured-servers", [file.to_str().unwrap(), "south_weather"]);
+    let inspect =
+        |name| run("mcp-inspect", ["--config", file.to_str().unwrap(), name, "call", "weather"]);
+    let (inspected, unknown) = (inspect("north"), inspect("east"));
     std::fs::remove_file(&file).unwrap();
     let tools = ["north", "south"]
         .map(|name| format!("{name}_weather: The weather\n{name}_crash: Ends the server\n"));
@@ -92,6 +95,12 @@ fn the_servers_in_a_configuration_file_are_one() {
     assert!(listed.stderr.starts_with("not used: mcpServers.south.autoApprove\n"), "{listed:?}");
     assert!(listed.stderr.contains("\"lost\" is not connected: cannot start"), "{listed:?}");
     assert_eq!(called.stdout, "Sunny in lima\n", "{called:?}");
+    assert_eq!(inspected.stdout, "Sunny in oslo\n", "{inspected:?}");
+    assert_eq!(unknown.code, Some(2));
+    assert!(
+        unknown.stderr.contains("no server of this name, but lost, north, south"),
+        "{unknown:?}"
+    );
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(crate) fn inspect(options: &Options) -> Result<(), String> {
     let runtime = runtime.map_err(|error| error.to_string())?;
     let outcome = runtime.block_on(async {
         match &options.server {
-            Place::Program(words) => child::inspect(options, words).await,
+            Place::Program(program) => child::inspect(options, program).await,
             Place::Url(url) if matches!(options.command, Command::Card) => {
                 card::show_card(options, url).await
             }
