@@ -7,6 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use mcp_sansio::jsonrpc::ErrorCode;
+use mcp_sansio::peer::Timeouts;
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::middleware::{
     AccessLog, AccessOutcome, MiddlewareResult, Next, RateLimit, ServerRequest, when,
@@ -260,15 +261,21 @@ fn requests_wait_for_their_token_if_they_are_told_to() {
     assert_eq!(pair.clock().elapsed(), 2 * SECOND);
 }
 
+/// A host whose calls end before a bucket is full again, so that they are not sent again.
+fn impatient() -> Host {
+    let mut timeouts = Timeouts::default();
+    timeouts.call = SECOND;
+    Host::new("h", "1").timeouts(timeouts)
+}
+
 #[cfg(feature = "http")]
 #[test]
 fn each_principal_has_its_own_bucket_on_all_endpoints() {
     let gate = Gate::default();
     gate.open();
     let server = waiting(&gate).0.middleware(RateLimit::new(1, 10 * SECOND));
-    let open = |name: &str| {
-        mcp_sansio_test::connect_http(&server, &Host::new("h", "1"), Identity::new(name))
-    };
+    let open =
+        |name: &str| mcp_sansio_test::connect_http(&server, &impatient(), Identity::new(name));
     let (ann, mut ann_pair) = open("ann");
     call(&ann, &mut ann_pair).unwrap();
     call(&ann, &mut ann_pair).unwrap_err();
@@ -286,9 +293,7 @@ fn the_number_of_buckets_is_bounded() {
     gate.open();
     let server = waiting(&gate).0.middleware(RateLimit::new(1, 10 * SECOND).callers_max(2));
     let mut callers: Vec<_> = ["ann", "bob", "eve"]
-        .map(|name| {
-            mcp_sansio_test::connect_http(&server, &Host::new("h", "1"), Identity::new(name))
-        })
+        .map(|name| mcp_sansio_test::connect_http(&server, &impatient(), Identity::new(name)))
         .into();
     for (client, pair) in &mut callers {
         call(client, pair).unwrap();

@@ -517,7 +517,7 @@ pub enum Violation {
     #[error("malformed message: {0}")]
     Malformed(Reason),
     /// A line of a server is not a message. Usually it has printed to its standard output.
-    #[error("a line that is not a message ({reason}): {line}")]
+    #[error("malformed message: {reason}, in the line `{line}`")]
     NotAMessage {
         /// The defect.
         reason: Reason,

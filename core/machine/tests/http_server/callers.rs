@@ -105,7 +105,7 @@ fn a_new_session_is_refused_if_all_sessions_have_requests() {
     as_user(&mut server, "new");
     let refused = try_to_open(&mut server);
     assert_eq!(server.reply(refused).status(), 503);
-    assert_eq!(server.reply(refused).error(), (-32600, "0".into()));
+    assert_eq!(server.reply(refused).error(), (-32603, "0".into()));
     server.answer_to(one.handle);
     let opened = try_to_open(&mut server);
     assert_eq!(server.reply(opened).status(), 200);

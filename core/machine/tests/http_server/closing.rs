@@ -33,7 +33,7 @@ fn new_requests_are_refused_and_pending_ones_are_answered() {
         assert_eq!(server.reply(reply).status(), 503);
         assert_eq!(server.reply(reply).field("retry-after"), Some("10"));
     }
-    assert_eq!(server.reply(refused[0]).error(), (-32600, "2".into()));
+    assert_eq!(server.reply(refused[0]).error(), (-32603, "2".into()));
     // A pending request may still need input.
     server.server.require_input(&legacy, &ask_for_roots(), server.now).unwrap();
     server.pump();

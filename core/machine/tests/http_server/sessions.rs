@@ -216,7 +216,7 @@ fn the_number_of_sessions_is_bounded() {
     let reply = server.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}"));
     assert_eq!(server.reply(reply).status(), 503);
     assert_eq!(server.reply(reply).field("retry-after"), Some("10"));
-    assert_eq!(server.reply(reply).error(), (-32600, "0".into()));
+    assert_eq!(server.reply(reply).error(), (-32603, "0".into()));
     let reply = server.modern(&modern(1, "server/discover", ""));
     assert_eq!(server.reply(reply).status(), 200, "modern clients need no session");
     server.delete(&first);

@@ -128,7 +128,10 @@ fn noise_is_reported_and_not_answered() {
         ] {
             let mut wire = called(revision);
             wire.send(noise);
-            assert!(wire.told().starts_with("violation: malformed"), "{noise}");
+            let told = wire.told();
+            assert!(told.starts_with("violation: malformed"), "{noise}");
+            let quoted = told.ends_with(&format!(", in the line `{noise}`"));
+            assert_eq!(quoted, !noise.starts_with('{'), "{told}");
             is_alive(wire);
         }
         let mut wire = called(revision);

@@ -129,22 +129,31 @@ fn a_dropped_call_aborts_its_exchange() {
 #[test]
 fn a_failure_says_whether_the_request_may_have_run() {
     let mut bench = DriverTest::modern();
+    // A call that did not run is sent again, three times.
     let failures = [
-        (ExchangeFailure::NotSent, TransportFailure::NotSent),
-        (ExchangeFailure::Broken, TransportFailure::Broken),
+        (ExchangeFailure::NotSent, 4, TransportFailure::NotSent),
+        (ExchangeFailure::Broken, 1, TransportFailure::Broken),
     ];
-    for (number, (failure, expected)) in failures.into_iter().enumerate() {
+    let mut number = 0;
+    for (failure, times, expected) in failures {
         let mut call = bench.call("a");
         assert!(bench.poll().is_pending());
-        fail(&bench.network.exchange(1 + number), failure);
-        assert!(bench.poll().is_pending());
+        for _ in 0..times {
+            assert!(now(&mut call).is_none());
+            number += 1;
+            fail(&bench.network.exchange(number), failure);
+            assert!(bench.poll().is_pending());
+            bench.clock.0.set(bench.clock.0.get() + 4000);
+            assert!(bench.poll().is_pending());
+        }
         let error = now(&mut call).unwrap().unwrap_err();
+        assert_eq!(error.executed(), (times > 1).then_some(false), "{error}");
         let expected = Failure::Transport(expected);
         assert!(matches!(&error, ClientError::Failed(failure) if *failure == expected), "{error}");
     }
     let mut call = bench.call("a");
     assert!(bench.poll().is_pending());
-    let exchange = bench.network.exchange(3);
+    let exchange = bench.network.exchange(number + 1);
     head(&exchange, 200, "application/json");
     piece(&exchange, Piece::Bytes(r#"{"jsonrpc":"#.into()));
     piece(&exchange, Piece::Failure(ExchangeFailure::Broken));

@@ -768,7 +768,7 @@ pub(super) fn refusal(status: Status, request: Option<&RequestId>, message: &str
     let mut body = String::new();
     let error = match status {
         // Nothing is wrong with the request, which was not executed.
-        Status::TOO_MANY_REQUESTS | Status::SERVICE_UNAVAILABLE => ErrorObject::internal(message),
+        Status::SERVICE_UNAVAILABLE => ErrorObject::internal(message),
         _ => ErrorObject::invalid_request(message),
     };
     write_error(&mut body, request, &error);

@@ -111,11 +111,11 @@ impl SharedResource {
                 "too many clients are reading earlier events: resume later",
             ),
         };
-        let (status, message) = match exhausted {
-            Exhausted::Share => (Status::TOO_MANY_REQUESTS, own),
-            Exhausted::Total => (Status::SERVICE_UNAVAILABLE, all),
+        let (status, error) = match exhausted {
+            Exhausted::Share => (Status::TOO_MANY_REQUESTS, ErrorObject::invalid_request(own)),
+            Exhausted::Total => (Status::SERVICE_UNAVAILABLE, ErrorObject::internal(all)),
         };
-        HttpRejection::new(status, ErrorObject::internal(message)).retry_after(RETRY_AFTER)
+        HttpRejection::new(status, error).retry_after(RETRY_AFTER)
     }
 }
 

@@ -5,7 +5,7 @@ use mcp_sansio_collections::Key;
 use crate::binding::TransportFailure;
 use crate::jsonrpc::{
     Batch, ErrorObject, Frame, Malformed, MemberIndex, Message, NotificationMessage, RawJson,
-    Reason, RequestId, RequestMessage, ResponseMessage, write_result,
+    Reason, RequestId, RequestMessage, ResponseMessage, Shape, write_result,
 };
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
@@ -143,7 +143,8 @@ impl Client {
             return self.connection.violation(reaction, Violation::Malformed(malformed.reason));
         }
         // It is not answered.
-        if matches!(malformed.reason, Reason::NotJson { .. } | Reason::NotAnObject)
+        if malformed.shape == Shape::Unknown
+            && matches!(malformed.reason, Reason::NotJson { .. } | Reason::NotAnObject)
             && let Some(line) = TransportFailure::excerpt(line)
         {
             let violation = Violation::NotAMessage { reason: malformed.reason, line };
