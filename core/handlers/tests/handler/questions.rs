@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorCode, Json};
 use mcp_sansio::protocol::{
-    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, InputRequest,
-    ListRootsParams, Map, Role, Root, SamplingContent, SamplingMessage, SerializeAt,
-    ToolUseContent,
+    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ElicitSchema,
+    InputRequest, ListRootsParams, Map, Role, Root, SamplingContent, SamplingMessage, SerializeAt,
+    StringSchema, ToolUseContent,
 };
 use mcp_sansio::{Era, Instant, Revision};
 use mcp_sansio_handlers::endpoint::Endpoint;
@@ -260,10 +260,17 @@ fn input_is_not_requested_from_a_host_without_the_capability() {
 #[test]
 fn an_answer_that_does_not_match_its_schema_is_an_error() {
     // Rule: [ELIC-013] [MRTR-016].
+    // The form asks for a text, and the handler reads something else.
+    let server = Server::new("s", "1").tool("book", "", |call: Call<NoArguments>| {
+        let form = ElicitSchema::new().field("sure", StringSchema::new());
+        match call.input::<Confirmation>("confirm")? {
+            None => call.require_input("confirm", Elicit::form_with("?", form)).into_result(),
+            Some(_) => Ok("read"),
+        }
+    });
     for revision in ASKING {
-        let nonsense =
-            || ElicitResult::accept([("sure".to_owned(), 5.into())].into_iter().collect());
-        let (client, mut pair) = connect_host(&server(), host(nonsense), revision);
+        let nonsense = || ElicitResult::accept(Map::new().with("sure", "5"));
+        let (client, mut pair) = connect_host(&server, host(nonsense), revision);
         let error = pair.run(client.call_tool("book", &NoArguments {})).unwrap_err();
         assert!(error.to_string().contains("the answer to `confirm`"), "{error}");
     }
@@ -360,7 +367,7 @@ fn fields_of_a_form_may_be_enums_and_optional() {
     let second = properties.get("second").unwrap();
     assert!(second.as_str().contains(r#""enum":["Lunch","Dinner"]"#), "{}", second.as_str());
     let seat = properties.get("seat").unwrap();
-    let choices = r#""oneOf":[{"const":"window","title":"At the window"},{"const":"aisle","title":"aisle"},{"const":"any","title":"any"}]"#;
+    let choices = r#""oneOf":[{"const":"aisle","title":"aisle"},{"const":"any","title":"any"},{"const":"window","title":"At the window"}]"#;
     assert!(seat.as_str().contains(choices), "{}", seat.as_str());
     assert_eq!(seat.get("type").unwrap().as_str(), r#""string""#);
     // In the order of the declaration, which is not that of the alphabet.
