@@ -298,7 +298,7 @@ fn with_titles(schema: &mut Schema) {
         if values.is_empty() || !values.iter().all(Value::is_string) {
             return;
         }
-        let title = variant.get("title").or(variant.get("description"));
+        let title = variant.get("title").or_else(|| variant.get("description"));
         choices.extend(
             values.iter().map(
                 |value| serde_json::json!({ "const": value, "title": title.unwrap_or(value) }),

@@ -147,9 +147,12 @@ impl ServersConfig {
             for entry in object(&list_name, &list.value)? {
                 let name = entry.name().into_owned();
                 let place = format!("{list_name}.{name}");
-                if servers.contains_key(&name) {
-                    servers.insert(name, wrong(&place, "there are two entries of this name"));
-                } else if let Some(spec) = reader.entry(&place, &entry.value).transpose() {
+                let is_repeated = servers.contains_key(&name);
+                let spec = match is_repeated {
+                    true => Some(wrong(&place, "there are two entries of this name")),
+                    false => reader.entry(&place, &entry.value).transpose(),
+                };
+                if let Some(spec) = spec {
                     servers.insert(name, spec);
                 }
             }

@@ -414,6 +414,8 @@ message! {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
     use crate::protocol::{Choices, Revision, SerializeAt};
 
