@@ -63,7 +63,7 @@ async fn children_and_servers_on_http_are_in_one_list_on_tokio() {
 fn children_and_servers_on_http_are_in_one_list_with_threads() {
     use mcp_sansio_std::{AnyConnection, HttpListener, HttpService, Wait, block_on, sleep};
 
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let service = HttpService::new(&remote(), Default::default()).unwrap();
     std::thread::spawn(|| HttpListener::new(listener).serve(service).unwrap());
