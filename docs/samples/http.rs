@@ -67,7 +67,7 @@ mod on_one_computer_without_a_port {
             "Names the caller",
             |call: Call<NoArguments>| {
                 // `uid:1000`
-                call.principal().map_or("anonymous".to_owned(), |who| who.as_str().to_owned())
+                call.principal().map_or("anonymous", |who| who.as_str()).to_owned()
             },
         );
         mcp::serve_http_unix(server, "/run/user/1000/files.sock").await

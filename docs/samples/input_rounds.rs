@@ -186,11 +186,11 @@ mod several_rounds {
 
     fn profile(call: Call<NoArguments>) -> Result<String, HandlerError> {
         if let Some(answer) = call.input::<Colour>("colour")? {
-            let colour = answer.content.map_or("no colour".into(), |form| form.colour);
+            let colour = answer.content.map_or_else(|| "no colour".into(), |form| form.colour);
             return Ok(format!("{} likes {colour}", call.state().unwrap_or("somebody")));
         }
         if let Some(answer) = call.input::<Name>("name")? {
-            let name = answer.content.map_or("somebody".into(), |form| form.name);
+            let name = answer.content.map_or_else(|| "somebody".into(), |form| form.name);
             let question = Elicit::form::<Colour>("Which colour do you like?");
             return call.require_input("colour", question).state(name).into_result();
         }

@@ -7,6 +7,7 @@
     unused_imports,
     unused_variables,
     unreachable_pub,
+    clippy::module_inception,
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "programs in parts, as a reader writes them"

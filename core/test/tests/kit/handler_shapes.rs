@@ -42,7 +42,7 @@ fn each_shape_of_a_handler_reads_the_state() {
         ("fallible", "Oslo!"),
         ("blocking", "Oslo"),
     ] {
-        let result = pair.run(client.call_tool(tool, json!({}))).unwrap();
+        let result = pair.run(client.call_tool(tool, &json!({}))).unwrap();
         assert_eq!(result.first_text(), Some(expected), "{tool}");
     }
 }
