@@ -40,8 +40,8 @@ pub(crate) const LAYERS: &[&[Module]] = &[
 ];
 
 /// Modules below all layers, which are independent of the protocol and may name one another.
-pub(crate) const FOUNDATION: [&str; 7] =
-    ["backoff", "caller", "instant", "panic_guard", "principal", "printable", "session_key"];
+pub(crate) const FOUNDATION: [&str; 6] =
+    ["backoff", "caller", "instant", "panic_guard", "printable", "session_key"];
 
 /// Files with public items that are left out of the documentation, in `core/*/src`: methods of
 /// traits that only the crate implements or overrides, and what only its own handlers make.

@@ -5,11 +5,34 @@ use core::task::Poll;
 use core::{fmt, mem};
 
 use embedded_io_async::{Error, Read, Write};
+use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
 use crate::error::fault;
-use crate::{Clock, DriveError};
+use crate::DriveError;
+
+/// A monotonic clock with a timer.
+#[allow(async_fn_in_trait, reason = "a device's executor does not require futures to be `Send`")]
+pub trait Clock {
+    /// Returns the current time.
+    fn now(&self) -> Instant;
+
+    /// Waits until [`now`](Self::now) has reached `deadline`; returns at once if it already has.
+    /// Returning slightly early is harmless. The future is dropped when another deadline replaces
+    /// it.
+    async fn wait_until(&self, deadline: Instant);
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    fn now(&self) -> Instant {
+        (**self).now()
+    }
+
+    async fn wait_until(&self, deadline: Instant) {
+        (**self).wait_until(deadline).await;
+    }
+}
 
 /// Drives one endpoint over the two halves of an asynchronous stream, on an executor.
 ///

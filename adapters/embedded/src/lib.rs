@@ -75,15 +75,13 @@
 
 extern crate alloc;
 
-mod clock;
 mod driver;
 #[cfg(feature = "embassy-time")]
 mod embassy_clock;
 mod error;
 mod polled;
 
-pub use clock::Clock;
-pub use driver::Driver;
+pub use driver::{Clock, Driver};
 #[cfg(feature = "embassy-time")]
 pub use embassy_clock::EmbassyClock;
 pub use error::DriveError;

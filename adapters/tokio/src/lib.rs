@@ -39,7 +39,6 @@
 
 #[cfg(feature = "client")]
 mod child;
-mod clock;
 #[cfg(feature = "http-client")]
 mod http_client;
 #[cfg(feature = "http-server")]
@@ -56,7 +55,7 @@ pub mod tower;
 
 #[cfg(feature = "client")]
 pub use child::{ChildConnection, ChildServer, spawn, spawn_with};
-pub use clock::now;
+pub use timer::now;
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]

@@ -4,7 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::binding::{DpopNonce, Status};
+use crate::binding::{DpopNonce, HttpRejection, Status};
+use crate::jsonrpc::{RequestId, write_error};
 
 use super::{RemoteAddress, SessionId};
 
@@ -364,5 +365,23 @@ impl Response {
     #[must_use]
     pub const fn new(head: ResponseHead, body: Vec<u8>) -> Self {
         Self { head, body }
+    }
+}
+
+impl HttpRejection {
+    /// Returns the response that refuses a complete exchange. It contains a JSON-RPC response if
+    /// the request is known.
+    #[must_use]
+    pub fn to_response(&self, request: Option<&RequestId>) -> Response {
+        let mut body = String::new();
+        write_error(&mut body, request, &self.error);
+        Response { head: self.head(), body: body.into_bytes() }
+    }
+
+    pub(super) fn head(&self) -> ResponseHead {
+        let mut head = ResponseHead::new(self.status, Some(Content::Json));
+        (head.challenge, head.retry_after) = (self.challenge.clone(), self.retry_after);
+        head.dpop_nonce.clone_from(&self.dpop_nonce);
+        head
     }
 }

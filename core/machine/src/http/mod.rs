@@ -15,7 +15,6 @@ mod header_params;
 mod location;
 mod media;
 pub(crate) mod origin;
-mod rejection;
 mod remote_address;
 #[cfg(feature = "server")]
 pub(crate) mod server;
