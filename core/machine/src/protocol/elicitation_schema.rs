@@ -79,7 +79,8 @@ pub struct InvalidContent {
 
 impl ElicitSchema {
     /// Checks the values of a filled-in form, before they are sent and after they were received.
-    /// Formats of texts are checked in outline only.
+    /// Formats of texts are checked in outline only, and values that are no field of the form are
+    /// not checked, as JSON Schema has it.
     ///
     /// ```
     /// use mcp_sansio::protocol::{ElicitSchema, Map, NumberSchema};
@@ -92,7 +93,7 @@ impl ElicitSchema {
     ///
     /// # Errors
     ///
-    /// The first field that is missing, unknown, or has a value that does not fit.
+    /// The first field that is missing, or has a value that does not fit.
     // MCP 2026-07-28 client/elicitation#requested-schema [ELIC-007]
     pub fn validate(&self, content: &Map<ElicitValue>) -> Result<(), InvalidContent> {
         let wrong = |field: &str, reason| Err(InvalidContent { field: field.into(), reason });
@@ -102,10 +103,7 @@ impl ElicitSchema {
             }
         }
         for (name, value) in content.iter() {
-            let Some(field) = self.properties.get(name) else {
-                return wrong(name, "is not a field of the form".into());
-            };
-            if let Some(defect) = field.defect(value) {
+            if let Some(defect) = self.properties.get(name).and_then(|field| field.defect(value)) {
                 return wrong(name, defect);
             }
         }
@@ -463,7 +461,7 @@ mod tests {
             form.validate(&content).err().map(|error| error.to_string())
         };
         for content in [
-            r#"{"name":"Bob"}"#,
+            r#"{"name":"Bob","other":1}"#,
             r#"{"name":"éé","mail":"a@b","day":"2026-07-28","at":"2026-07-28T10:00:00Z"}"#,
             r#"{"name":"Bob","page":"urn:a","age":3.0,"sure":true,"size":"m","tags":["b"],"odd":[]}"#,
         ] {
@@ -483,7 +481,6 @@ mod tests {
             (r#""name":"Bob","size":"l""#, "`size` is none of the choices"),
             (r#""name":"Bob","tags":["c"]"#, "`tags` has a value that is none of the choices"),
             (r#""name":"Bob","tags":["a","b"]"#, "`tags` has more than 1 choices"),
-            (r#""name":"Bob","other":1"#, "`other` is not a field of the form"),
             (r#""age":1"#, "`name` is required"),
         ] {
             assert_eq!(check(&format!("{{{member}}}")).as_deref(), Some(expected));
