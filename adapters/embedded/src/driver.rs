@@ -9,8 +9,8 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
-use crate::error::fault;
 use crate::DriveError;
+use crate::error::fault;
 
 /// A monotonic clock with a timer.
 #[allow(async_fn_in_trait, reason = "a device's executor does not require futures to be `Send`")]

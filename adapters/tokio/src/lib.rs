@@ -55,7 +55,6 @@ pub mod tower;
 
 #[cfg(feature = "client")]
 pub use child::{ChildConnection, ChildServer, spawn, spawn_with};
-pub use timer::now;
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
@@ -68,6 +67,7 @@ pub use mcp_sansio_async::names::*;
 pub use mcp_sansio_macros::{tokio_prompt as prompt, tokio_tool as tool, tokio_tools as tools};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use stream::TokioStream;
+pub use timer::now;
 
 /// The redirect target for a user who signs in with a browser on this computer: a listener on
 /// 127.0.0.1 that answers the browser and receives the redirect.
