@@ -78,6 +78,14 @@ impl Checker {
         }
     }
 
+    /// Permits a request that was not executed to be sent again.
+    pub(crate) fn not_executed(&mut self, sender: Side, text: &str) {
+        let message: Value = serde_json::from_str(text).unwrap_or_default();
+        if let Some(id) = message.get("id") {
+            self.used.remove(&at(sender, id.to_string()));
+        }
+    }
+
     fn fault(&mut self, sender: Side, message: &Value) -> Option<String> {
         if message["jsonrpc"] != "2.0" {
             return Some("no message".into());

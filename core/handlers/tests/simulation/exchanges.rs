@@ -378,6 +378,7 @@ impl<M: WebMaker> Exchanges<M> {
             flight.pieces.push_front((due, Piece::Bytes(rest)));
         }
         scene.note(format_args!("#{}: {}", flight.number, describe(&piece)));
+        self.wire.received(flight, &piece);
         if matches!(piece, Piece::End | Piece::Broken | Piece::NotSent) {
             flight.ours = None;
             flight.pieces.clear();

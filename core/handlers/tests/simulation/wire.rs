@@ -114,6 +114,26 @@ impl Wire {
         }
     }
 
+    /// Handles a part of a response that reaches the client. It may send a request again that was not
+    /// executed.
+    pub(crate) fn received(&mut self, flight: &Flight, piece: &Piece) {
+        let is_executed = match piece {
+            Piece::Head { status: 429 | 503, fields } => {
+                !fields.iter().any(|(name, _)| name == "retry-after")
+            }
+            Piece::NotSent => false,
+            _ => true,
+        };
+        if is_executed {
+            return;
+        }
+        if let Some(conversation) = self.conversations.get_mut(&flight.conversation)
+            && let Ok(text) = str::from_utf8(&flight.request.body)
+        {
+            conversation.checker.not_executed(Side::Client, text);
+        }
+    }
+
     /// Renames the conversation of a request that opens a session.
     fn rename(&mut self, flight: &mut Flight, session: &str) {
         if flight.conversation == session {

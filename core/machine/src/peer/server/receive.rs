@@ -230,7 +230,8 @@ impl Server {
         };
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         // A client of both eras asks which one this server is of, and the refusal tells it.
-        if matches!(incoming.method, MethodName::Known(Method::Discover)) {
+        let is_probe = matches!(incoming.method, MethodName::Known(Method::Discover));
+        if is_probe && !self.speaks(Era::Modern) {
             return Ok(None);
         }
         let violation = Violation::OutOfPlace("a request before `initialize`");

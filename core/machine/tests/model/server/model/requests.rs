@@ -67,7 +67,11 @@ impl Model {
                 let mut versions = self.versions.iter();
                 let exists = versions.any(|version| gate::exists(Side::Client, method, version));
                 out.error(id, if exists { -32602 } else { -32601 }, "");
-                return self.violated(out);
+                // The probe of a client of both eras is answered, and breaks no rule.
+                if method != "server/discover" || self.is_modern() {
+                    self.violated(out);
+                }
+                return;
             }
         };
         // [RPC-018].
