@@ -20,6 +20,8 @@ pub(crate) struct Checker {
     server: Option<Capabilities>,
     asked: BTreeMap<(Side, String), Asked>,
     used: BTreeSet<(Side, String)>,
+    /// Ids of requests that were not executed, which may be sent again.
+    again: BTreeSet<(Side, String)>,
     /// Whether requests, and so responses, can be repeated.
     pub(crate) copies: bool,
     /// Whether the negotiated revision and capabilities are unknown.
@@ -50,6 +52,7 @@ impl Checker {
             server: None,
             asked: BTreeMap::new(),
             used: BTreeSet::new(),
+            again: BTreeSet::new(),
             copies: false,
             blind: false,
         }
@@ -82,7 +85,7 @@ impl Checker {
     pub(crate) fn not_executed(&mut self, sender: Side, text: &str) {
         let message: Value = serde_json::from_str(text).unwrap_or_default();
         if let Some(id) = message.get("id") {
-            self.used.remove(&at(sender, id.to_string()));
+            self.again.insert(at(sender, id.to_string()));
         }
     }
 
@@ -157,7 +160,8 @@ impl Checker {
             Ok(revision) => revision,
             Err(fault) => return Some(fault),
         };
-        if !self.used.insert(at(sender, id.clone())) && !self.copies {
+        let is_new = self.used.insert(at(sender, id.clone()));
+        if !is_new && !self.again.remove(&at(sender, id.clone())) && !self.copies {
             return Some("a request id is used twice".into());
         }
         if method == "initialize" {
