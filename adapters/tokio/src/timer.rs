@@ -6,7 +6,7 @@ use mcp_sansio::Instant;
 use mcp_sansio_async::{Alarm, AlarmTimer, clock};
 use tokio::time::{self, Sleep, sleep_until};
 
-/// Returns the current time on the clock of every [`TokioTimer`](crate::runtime::TokioTimer), to construct a
+/// Returns the current time on the clock of every [`TokioTimer`], to construct a
 /// machine with. Follows tokio's paused clock in tests.
 ///
 /// The origin is the first use in this process.
@@ -26,7 +26,7 @@ pub(crate) fn to_std(instant: Instant) -> time::Instant {
     time::Instant::from_std(clock::to_std(instant))
 }
 
-/// The clock [`now`](crate::now) with one alarm of the current tokio runtime, whose time must be
+/// The clock [`now`] with one alarm of the current tokio runtime, whose time must be
 /// enabled.
 pub type TokioTimer = AlarmTimer<TokioAlarm>;
 
