@@ -1,4 +1,4 @@
-//! A server of attributes alone: its tools return an image and an embedded resource beside text, and a
+//! A server of attributes alone: its tools return text, an image and an embedded resource, and a
 //! typed error that the model can act on.
 
 use mcp_sansio_tokio::protocol::{
