@@ -355,10 +355,9 @@ pub(super) fn failure_of(body: &ResultBody) -> Option<String> {
     (result.is_error == Some(true)).then(|| shortened(says().unwrap_or("the tool failed")))
 }
 
-/// Returns the refusal of a request that needs the store.
+/// Returns the refusal of a request that needs the store, for one second, as the machine refuses
+/// others that need it.
 pub(super) fn unavailable() -> HttpRejection {
     let error = ErrorObject::internal("the store of tasks is not available");
-    let mut refusal = HttpRejection::new(Status::SERVICE_UNAVAILABLE, error);
-    refusal.retry_after = Some(10);
-    refusal
+    HttpRejection::new(Status::SERVICE_UNAVAILABLE, error).retry_after(1)
 }

@@ -747,10 +747,11 @@ pub(super) fn closing(request: Option<&RequestId>) -> Response {
     busy(request, "the server is shutting down")
 }
 
-/// Refuses a request because of a temporary condition.
+/// Refuses a request because of a temporary condition, for one second: a balancer has found another
+/// node by then, or this one has reached its store again. Clients double their pauses themselves.
 pub(super) fn busy(request: Option<&RequestId>, message: &str) -> Response {
     let mut response = refusal(Status::SERVICE_UNAVAILABLE, request, message);
-    response.head.retry_after = Some(10);
+    response.head.retry_after = Some(1);
     response
 }
 
