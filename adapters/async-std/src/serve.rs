@@ -1,6 +1,7 @@
 use futures_lite::{AsyncRead, AsyncWrite};
 use mcp_sansio_async::{ByteStream, Driver, Runtime as _, StreamSettings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
+use mcp_sansio_handlers::handler::Spawner;
 
 use crate::runtime::AsyncRuntime;
 use crate::runtime::{AsyncTimer, FuturesStream, StandardStreams};
@@ -32,7 +33,7 @@ pub fn drive_with<E: Endpoint, S: ByteStream>(
     stream: S,
     settings: StreamSettings,
 ) -> Driver<E, S, AsyncTimer> {
-    endpoint.set_spawner(AsyncRuntime::spawn_blocking);
+    endpoint.set_spawner(Spawner::new(AsyncRuntime::spawn_blocking));
     Driver::with_settings(endpoint, stream, AsyncTimer::new(), settings)
 }
 

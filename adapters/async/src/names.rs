@@ -29,7 +29,7 @@ pub use crate::http_server::names::*;
 pub use crate::loopback::names::*;
 #[cfg(feature = "jsonschema")]
 pub use crate::schema_validator::SchemaValidator;
-pub use crate::{self as adapter, seed};
+pub use crate::{self as adapter, panic_guard, seed};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 pub use mcp_sansio::{

@@ -2,6 +2,7 @@ use std::io::{self, Read, Write};
 
 use mcp_sansio_async::{ByteStream, Driver, Runtime as _, StreamSettings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
+use mcp_sansio_handlers::handler::Spawner;
 
 use crate::runtime::ThreadRuntime;
 use crate::{Clock, Error, PipeStream, ThreadedStream, block_on, seed};
@@ -79,6 +80,6 @@ pub(crate) fn driver<E: Endpoint, S: ByteStream>(
     stream: S,
     settings: StreamSettings,
 ) -> Driver<E, S, Clock> {
-    endpoint.set_spawner(ThreadRuntime::spawn_blocking);
+    endpoint.set_spawner(Spawner::new(ThreadRuntime::spawn_blocking));
     Driver::with_settings(endpoint, stream, Clock::new(), settings)
 }

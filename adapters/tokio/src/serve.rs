@@ -1,5 +1,6 @@
 use mcp_sansio_async::{ByteStream, Driver, Runtime as _, StreamSettings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
+use mcp_sansio_handlers::handler::Spawner;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::runtime::TokioRuntime;
@@ -32,7 +33,7 @@ pub fn drive_with<E: Endpoint, S: ByteStream>(
     stream: S,
     settings: StreamSettings,
 ) -> Driver<E, S, TokioTimer> {
-    endpoint.set_spawner(TokioRuntime::spawn_blocking);
+    endpoint.set_spawner(Spawner::new(TokioRuntime::spawn_blocking));
     Driver::with_settings(endpoint, stream, TokioTimer::new(), settings)
 }
 

@@ -17,12 +17,11 @@ use mcp_sansio::protocol::ReadResourceResult;
 use mcp_sansio::protocol::{
     CallToolResult, Capabilities, Capability, Implementation, LoggingLevel, Meta, Method,
 };
-use mcp_sansio::{Caller, Job, Principal, Revision, SessionKey};
+use mcp_sansio::{Caller, Principal, Revision, SessionKey, Spawner};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::function::Spawner;
 use super::mailbox::{Command, Mailbox, SendError};
 use super::reply::HandlerError;
 use super::server_item::CatalogEdit;
@@ -36,10 +35,8 @@ pub struct RequestParts<'r, 'f> {
     pub(super) call: Option<&'r Incoming<'r, 'f>>,
     /// The states of the server, if it has any.
     pub(super) states: Option<&'r dyn StateMap>,
-    /// Where the application runs blocking handlers,
+    /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<&'r Spawner>,
-    /// and where the adapter does.
-    pub(super) default_spawner: Option<fn(Job)>,
     /// Set when a blocking handler's answer is no longer needed.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
     /// The observation of the request, if this side has an observer.
@@ -117,15 +114,14 @@ impl RequestDetails {
 impl<'r, 'f> RequestParts<'r, 'f> {
     pub(super) const fn from_host_request(
         input: &'r InputRequested<'f>,
-        default_spawner: Option<fn(Job)>,
+        spawner: Option<&'r Spawner>,
     ) -> Self {
         Self {
             params: &input.params,
             revision: input.revision,
             call: None,
             states: None,
-            spawner: None,
-            default_spawner,
+            spawner,
             cancelled: None,
             observation: None,
         }

@@ -6,7 +6,7 @@ use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{CallToolResult, Capability, SerializeAt};
-use mcp_sansio::{Era, Instant, Job};
+use mcp_sansio::{Era, Instant, Spawner};
 
 use super::context::{CommandSender, Incoming, RequestParts};
 use super::executor::PanicGuard;
@@ -114,7 +114,8 @@ pub(super) struct Invocation<'a, K: Threading> {
     /// The JSON-RPC id, unless the request is answered.
     pub(super) id: Option<&'a RequestId>,
     pub(super) guard: PanicGuard,
-    pub(super) default_spawner: Option<fn(Job)>,
+    /// Where blocking handlers run; `None` runs them in place.
+    pub(super) spawner: Option<&'a Spawner>,
     /// The observation of the request, if the server has an observer.
     pub(super) observation: Option<crate::executor::SharedObservation>,
     /// The details of the request, if the server keeps any.
@@ -143,8 +144,7 @@ impl<K: Threading> Invocation<'_, K> {
                     details: self.details.as_ref(),
                 }),
                 states: self.handlers.state_map(),
-                spawner: self.handlers.spawner.as_ref(),
-                default_spawner: self.default_spawner,
+                spawner: self.spawner,
                 cancelled: None,
                 observation: self.observation.as_ref(),
             })

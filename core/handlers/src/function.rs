@@ -12,7 +12,6 @@ use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use mcp_sansio::Job;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
@@ -156,9 +155,6 @@ where
 
 // ------------------------------------------------------------------ handlers that may block, on threads of their own
 
-/// Runs a job where it may block.
-pub(super) type Spawner = Arc<dyn Fn(Job) + Send + Sync>;
-
 /// A plain function as a handler that may block; returned by [`blocking`].
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking<F>(pub(super) F);
@@ -189,16 +185,11 @@ where
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
         let function = Arc::new(self.0);
         Arc::new(move |mut received: RequestParts<'_, '_>| {
-            let default_spawner = received.default_spawner;
-            let spawner: &dyn Fn(Job) = match (received.spawner, &default_spawner) {
-                (Some(spawner), _) => &**spawner,
-                (None, Some(spawner)) => spawner,
-                (None, None) => {
-                    let input = decode(received);
-                    return Step::Ready(
-                        input.map_or_else(|done| *done, |i| function(i).into_outcome()),
-                    );
-                }
+            let Some(spawner) = received.spawner else {
+                let input = decode(received);
+                return Step::Ready(
+                    input.map_or_else(|done| *done, |i| function(i).into_outcome()),
+                );
             };
             let cancelled = Arc::new(AtomicBool::new(false));
             received.cancelled = Some(Arc::clone(&cancelled));
@@ -212,12 +203,12 @@ where
             if let Some(observation) = observation {
                 let mut work = Some(move || promise.complete(function(input).into_outcome()));
                 let mut run = move || work.take().into_iter().for_each(|work| work());
-                spawner(Box::new(move || observation.run(&mut run)));
+                spawner.spawn(Box::new(move || observation.run(&mut run)));
                 let task: <ThreadSafe as Threading>::Task =
                     Box::pin(JobFuture { answer, cancelled });
                 return Step::Pending(task);
             }
-            spawner(Box::new(move || promise.complete(function(input).into_outcome())));
+            spawner.spawn(Box::new(move || promise.complete(function(input).into_outcome())));
             let task: <ThreadSafe as Threading>::Task = Box::pin(JobFuture { answer, cancelled });
             Step::Pending(task)
         })

@@ -36,4 +36,4 @@ pub use super::schema::{Described, DescribedOutput};
 pub use super::server_item::ItemDefinition;
 pub use super::state::{StateTypes, States, TakesState};
 pub use super::threading::{Step, Threading};
-pub use mcp_sansio::Job;
+pub use mcp_sansio::{Job, Spawner};

@@ -11,7 +11,7 @@ use core::task::{Context, Poll, Waker};
 use mcp_sansio::http::CallerHandle;
 use mcp_sansio::jsonrpc::RequestId;
 use mcp_sansio::peer::{Request, RequestHandle};
-use mcp_sansio::{Instant, Job};
+use mcp_sansio::{Instant, Spawner};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
@@ -42,7 +42,7 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     /// The time at which the call was created.
     pub(super) now: Instant,
     pub(super) guard: PanicGuard,
-    pub(super) default_spawner: Option<fn(Job)>,
+    pub(super) spawner: Option<Spawner>,
     /// The observation of the request, if the server has an observer.
     pub(super) observation: Option<crate::executor::SharedObservation>,
     /// The details of the request, if the server keeps any.
@@ -140,7 +140,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
     #[must_use]
     pub fn run(self) -> HandlerPoll<'f, K> {
         let Self { mut request, handlers, function, wrapped, commands, .. } = self;
-        let Self { tasks, is_task, id, sealed, now, guard, default_spawner, .. } = self;
+        let Self { tasks, is_task, id, sealed, now, guard, spawner, .. } = self;
         let observation = self.observation;
         let details = self.details;
         if sealed && let Err(error) = handlers.open_state(&mut request, now) {
@@ -158,7 +158,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             is_task,
             id: id.as_ref(),
             guard,
-            default_spawner,
+            spawner: spawner.as_ref(),
             observation: observation.clone(),
             details,
         };

@@ -13,7 +13,7 @@ use mcp_sansio::http::{
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::HttpRejection;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerMachine, ServerSession};
-use mcp_sansio::{Caller, Era, Instant, Job, Recorded, http};
+use mcp_sansio::{Caller, Era, Instant, Recorded, Spawner, http};
 
 use super::ask::{ElicitationIds, InputRequired};
 use super::connections::ServerHandle;
@@ -121,8 +121,8 @@ impl<K: Threading> HttpServer<K> {
 
     /// Runs blocking handlers with `spawn`: see
     /// [`Endpoint::set_spawner`](super::endpoint::Endpoint::set_spawner).
-    pub fn set_spawner(&mut self, spawn: fn(Job)) {
-        self.endpoint.default_spawner = Some(spawn);
+    pub fn set_spawner(&mut self, spawn: Spawner) {
+        self.endpoint.spawner.get_or_insert(spawn);
     }
 
     /// Returns a handle for sending to all clients from outside of handlers.
@@ -380,7 +380,7 @@ impl<K: Threading> HttpServer<K> {
             is_task: invocation.is_task,
             tasks: invocation.tasks,
             guard: invocation.guard,
-            default_spawner: invocation.default_spawner,
+            spawner: endpoint.spawner.clone(),
             observation: invocation.observation,
             details: invocation.details,
             sealed: true,

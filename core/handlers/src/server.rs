@@ -16,14 +16,14 @@ use mcp_sansio::protocol::{
     CacheHints, CapabilitySettings, Implementation, Method, Prompt, Resource, ResourceTemplate,
     ServerCapabilities, Tool,
 };
-use mcp_sansio::{Job, Tape};
+use mcp_sansio::{Job, Spawner, Tape};
 
 use super::connection_options::connection_options;
 use super::connections::Join;
 use super::context::{CommandSender, DetailsReader, details_with_meta};
 use super::dispatch::StateSeal;
 use super::executor::PanicGuard;
-use super::function::{Handler, Spawner};
+use super::function::Handler;
 #[cfg(feature = "http")]
 use super::http_server::HttpServerMachine;
 use super::mailbox::MailboxLimits;
@@ -100,7 +100,7 @@ pub(super) struct Handlers<K: Threading> {
     pub(super) extensions: Option<Arc<super::extension::ExtensionTable>>,
     /// Reads the details of requests, if the server keeps any.
     pub(super) details: Option<DetailsReader>,
-    /// Where blocking handlers run; `None` runs them in place.
+    /// Where the application runs blocking handlers, in place of the adapter.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Option<Arc<dyn StateSeal>>,
     #[cfg(feature = "http")]
@@ -211,7 +211,7 @@ impl Server {
     /// `spawn` passes each job to a thread that may block.
     #[must_use]
     pub fn spawner(mut self, spawn: impl Fn(Job) + Send + Sync + 'static) -> Self {
-        self.functions().spawner = Some(Arc::new(spawn));
+        self.functions().spawner = Some(Spawner::new(spawn));
         self
     }
 }

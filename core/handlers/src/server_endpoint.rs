@@ -9,7 +9,7 @@ use mcp_sansio::peer::{
     CloseReason, Event, Request, RequestHandle, ServerCommand, StreamMachine, Subject,
 };
 use mcp_sansio::stream::Endpoint;
-use mcp_sansio::{Instant, Job, Recorded, peer};
+use mcp_sansio::{Instant, Recorded, Spawner, peer};
 
 use super::ask::ElicitationIds;
 use super::connections::ServerHandle;
@@ -41,8 +41,8 @@ pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamSe
     pub(super) commands: CommandSender,
     /// The guard that handlers run in.
     pub(super) guard: PanicGuard,
-    /// Where blocking handlers run, unless the application has said.
-    pub(super) default_spawner: Option<fn(Job)>,
+    /// Where blocking handlers run; `None` runs them in place.
+    pub(super) spawner: Option<Spawner>,
     pub(super) tasks: Option<Box<dyn Tasks<M>>>,
     pub(super) elicitations: ElicitationIds,
     /// The time of the middleware, if there is any.
@@ -67,7 +67,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             running,
             commands,
             guard: PanicGuard::NONE,
-            default_spawner: None,
+            spawner: server.handlers.spawner.clone(),
             tasks: server.open_tasks(),
             elicitations,
             machine: machine(server),
@@ -155,7 +155,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             is_task,
             id: self.machine.id_of(request.handle),
             guard: self.guard,
-            default_spawner: self.default_spawner,
+            spawner: self.spawner.as_ref(),
             observation: self.machine.observation_of(request.handle),
             details,
         }
@@ -434,8 +434,8 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
         self.machine.catch_panics(guard);
     }
 
-    fn set_spawner(&mut self, spawn: fn(Job)) {
-        self.default_spawner = Some(spawn);
+    fn set_spawner(&mut self, spawn: Spawner) {
+        self.spawner.get_or_insert(spawn);
     }
 
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {

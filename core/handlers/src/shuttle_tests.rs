@@ -229,7 +229,7 @@ fn a_handler_cancelled_during_its_poll_is_notified() {
             is_task: false,
             sealed: false,
             guard: PanicGuard::NONE,
-            default_spawner: None,
+            spawner: None,
             observation: None,
             details: None,
         };

@@ -14,7 +14,7 @@ use mcp_sansio::http::{
     ServerTransmit,
 };
 use mcp_sansio::protocol::Side;
-use mcp_sansio::{Caller, Instant};
+use mcp_sansio::{Caller, Instant, PanicGuard, Spawner};
 use mcp_sansio_handlers::endpoint::{
     HandlerCall, HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, PendingHandler,
 };
@@ -87,6 +87,9 @@ pub struct Http<K: Threading = ThreadSafe, C = HttpClientEndpoint> {
     /// By the client's id.
     exchanges: BTreeMap<ExchangeId, Exchange>,
     running: Vec<Pin<Box<PendingHandler<K>>>>,
+    /// For the server after a restart.
+    spawner: Option<Spawner>,
+    guard: PanicGuard,
     wire: Wire<Message>,
 }
 
@@ -126,6 +129,8 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
             intercept: None,
             exchanges: BTreeMap::new(),
             running: Vec::new(),
+            spawner: None,
+            guard: PanicGuard::NONE,
             wire: Wire::new(),
         }
     }
@@ -174,6 +179,10 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
     /// Replaces the server, as when its process restarts: exchanges fail, handlers are dropped.
     pub fn restart(&mut self, server: HttpServer<K>, now: Instant) {
         self.server = server;
+        self.server.catch_panics(self.guard);
+        if let Some(spawn) = &self.spawner {
+            self.server.set_spawner(spawn.clone());
+        }
         self.running.clear();
         self.cut(now);
     }
@@ -454,6 +463,18 @@ impl<K: Threading, C: HttpEndpoint> Transport for Http<K, C> {
     fn poll_timeout(&self) -> Option<Instant> {
         let client = self.client.as_ref().and_then(HttpEndpoint::poll_timeout);
         [client, self.server.poll_timeout(), self.wire.next()].into_iter().flatten().min()
+    }
+
+    fn set_spawner(&mut self, spawn: Spawner) {
+        self.client.iter_mut().for_each(|it| it.set_spawner(spawn.clone()));
+        self.server.set_spawner(spawn.clone());
+        self.spawner = Some(spawn);
+    }
+
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        self.client.iter_mut().for_each(|it| it.catch_panics(guard));
+        self.server.catch_panics(guard);
+        self.guard = guard;
     }
 
     fn set_faults(&mut self, faults: Faults) {

@@ -1,7 +1,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use mcp_sansio::{Caller, Principal};
+use mcp_sansio::{Caller, Credentials, Principal};
 use mcp_sansio_handlers::{Call, Host, Server};
 use {
     mcp_sansio::http::Response,
@@ -11,7 +11,8 @@ use {
 
 use super::http::connect_http;
 
-/// The sender of the requests to a server on HTTP: a principal, and the scopes of its token.
+/// The sender of the requests to a server on HTTP: a principal, its credentials and their scopes,
+/// and the values that an application's own layer attaches.
 ///
 /// ```
 /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
@@ -37,23 +38,58 @@ use super::http::connect_http;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Identity {
-    principal: Principal,
-    scopes: Vec<String>,
-}
+pub struct Identity(Caller);
 
 impl Identity {
     /// Creates the identity of the principal with this name, without scopes.
     #[must_use]
     pub fn new(principal: &str) -> Self {
-        Self { principal: Principal::new(principal), scopes: Vec::new() }
+        Self(Caller::from_principal(Principal::new(principal)))
     }
 
-    /// Sets the scopes.
+    /// Sets the scopes, as credentials without further contents.
     #[must_use]
-    pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.scopes = scopes.into_iter().map(Into::into).collect();
-        self
+    pub fn scopes(self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let scopes: Vec<String> = scopes.into_iter().map(Into::into).collect();
+        self.credentials(scopes)
+    }
+
+    /// Sets the credentials, with their scopes: for an application that verifies credentials of its
+    /// own type in front of the server, and whose handlers read them with
+    /// [`Caller::credentials`]. On a server with `Server::protect` the requests have a token with
+    /// these scopes instead.
+    ///
+    /// ```
+    /// use mcp_sansio::Credentials;
+    /// use mcp_sansio_handlers::{Call, NoArguments};
+    /// use mcp_sansio_test::Identity;
+    ///
+    /// struct ApiKey { tenant: u32, scopes: Vec<String> }
+    ///
+    /// impl Credentials for ApiKey {
+    ///     fn scopes(&self) -> &[String] { &self.scopes }
+    ///     fn has_scope(&self, scope: &str) -> bool { self.scopes.has_scope(scope) }
+    /// }
+    ///
+    /// fn tenant(call: Call<NoArguments>) -> Option<u32> {
+    ///     call.caller().credentials::<ApiKey>().map(|key| key.tenant)
+    /// }
+    ///
+    /// let key = ApiKey { tenant: 7, scopes: vec!["read".to_owned()] };
+    /// let ann = Identity::new("ann").credentials(key);
+    /// assert_eq!(tenant(ann.call(NoArguments {})), Some(7));
+    /// ```
+    #[must_use]
+    pub fn credentials(self, credentials: impl Credentials) -> Self {
+        let principal = self.0.principal().cloned().expect("set by `new`");
+        Self(Caller::from_credentials(principal, credentials).in_place_of(&self.0))
+    }
+
+    /// Attaches a value, as a layer in front of the server does with [`Caller::with_extension`]:
+    /// handlers find it by its type with `Call::extension`.
+    #[must_use]
+    pub fn extension(self, value: impl core::any::Any + Send + Sync) -> Self {
+        Self(self.0.with_extension(value))
     }
 
     /// Creates the call of a tool that this identity makes: see [`call`](crate::call()).
@@ -78,17 +114,19 @@ impl Identity {
 
     /// Returns the caller with a token for `resource`, or the response that refuses the token.
     pub(crate) fn granted(&self, resource: &Arc<ProtectedResource>) -> Result<Caller, Response> {
-        let token = VerifiedToken::new(self.principal.clone())
+        let principal = self.0.principal().cloned().expect("set by `new`");
+        let token = VerifiedToken::new(principal)
             .audiences([resource.uri().as_str()])
-            .scopes(self.scopes.iter().cloned());
+            .scopes(self.0.scopes().iter().cloned());
         // The token never expires, so it is valid at any time.
         let grant = Grant::new(resource, Ok(token), 0);
-        grant.map(Caller::from).map_err(|refusal| refusal.to_response(None))
+        let granted = grant.map(|grant| Caller::from(grant).in_place_of(&self.0));
+        granted.map_err(|refusal| refusal.to_response(None))
     }
 }
 
 impl From<&Identity> for Caller {
     fn from(identity: &Identity) -> Self {
-        Self::from_credentials(identity.principal.clone(), identity.scopes.clone())
+        identity.0.clone()
     }
 }

@@ -8,7 +8,7 @@
 //!    production: schemas, decoding, errors and revisions. Its [`VirtualClock`] moves when nothing
 //!    else can happen.
 //! 3. [`Transcript`]: the messages as text, for assertions and snapshots.
-//! 4. [`Identity`]: the principal and the scopes that a handler sees.
+//! 4. [`Identity`]: the principal, the credentials and the scopes that a handler sees.
 //! 5. [`call()`]: a `Call` made by hand, to test a handler as a function.
 //! 6. [`Faults`]: delays, duplicates, reorders and cuts, from a seed.
 //! 7. [`Script`]: a peer that expects and sends messages of your choice.

@@ -1,13 +1,16 @@
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::task::Wake;
+use core::fmt;
 use core::future::{Future, IntoFuture, poll_fn};
 use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
-use mcp_sansio::Instant;
+use mcp_sansio::{Instant, Job, PanicGuard, Spawner};
+use mcp_sansio_sync::Mutex;
 
 use super::clock::VirtualClock;
 use super::faults::Faults;
@@ -31,6 +34,18 @@ pub trait Transport {
     /// Returns the time of the next timer or the next arrival of a message.
     fn poll_timeout(&self) -> Option<Instant>;
 
+    /// Runs blocking handlers with `spawn`: see
+    /// [`Endpoint::set_spawner`](mcp_sansio_handlers::endpoint::Endpoint::set_spawner).
+    fn set_spawner(&mut self, spawn: Spawner) {
+        let _ = spawn;
+    }
+
+    /// Runs the functions of both sides in `guard`: see [`Pair::catch_panics`]. Does nothing by
+    /// default.
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        let _ = guard;
+    }
+
     /// Sets the faults of the messages sent from now on.
     fn set_faults(&mut self, faults: Faults);
 
@@ -53,8 +68,15 @@ pub trait Transport {
 /// only moves when the test waits.
 ///
 /// Create one with [`connect`](crate::connect), with [`connect_http`](crate::connect_http), or from
-/// endpoints of your own with [`new`](Self::new). A handler that panics fails the test: the panic
-/// is not caught, as an adapter would.
+/// endpoints of your own with [`new`](Self::new).
+///
+/// A handler that panics fails the test, unless the test [catches](Self::catch_panics) panics.
+///
+/// [`blocking`](mcp_sansio_handlers::blocking()) handlers run in the thread of the test, one in
+/// each step in which nothing else happens. As in production, other requests are answered
+/// meanwhile, and a cancellation can arrive first; unlike there, the order is the same in every run.
+/// A handler that waits for a later message never ends this way: give the server threads with
+/// [`Server::spawner`](mcp_sansio_handlers::Server::spawner), or test it on an adapter.
 ///
 /// ```
 /// use mcp_sansio::peer::Failure;
@@ -77,6 +99,18 @@ pub struct Pair<T> {
     pub transcript: Transcript,
     clock: VirtualClock,
     wakeups: Arc<CountingWaker>,
+    jobs: Jobs,
+    guard: PanicGuard,
+}
+
+/// Blocking handlers that have not run yet.
+#[derive(Clone, Default)]
+struct Jobs(Arc<Mutex<VecDeque<Job>>>);
+
+impl fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Jobs").field(&self.0.lock(|jobs| jobs.len())).finish()
+    }
 }
 
 /// Counts wake-ups.
@@ -102,8 +136,38 @@ impl<T: Transport> Pair<T> {
     }
 
     /// Creates a pair that moves `clock`.
-    pub fn with_clock(transport: T, clock: VirtualClock) -> Self {
-        Self { transport, transcript: Transcript::default(), clock, wakeups: Arc::default() }
+    pub fn with_clock(mut transport: T, clock: VirtualClock) -> Self {
+        let jobs = Jobs::default();
+        let queue = Arc::clone(&jobs.0);
+        transport.set_spawner(Spawner::new(move |job| queue.lock(|jobs| jobs.push_back(job))));
+        let (transcript, wakeups) = (Transcript::default(), Arc::default());
+        Self { transport, transcript, clock, wakeups, jobs, guard: PanicGuard::NONE }
+    }
+
+    /// Catches the panics of handlers, callbacks and observers of both sides from now on, as
+    /// adapters do: the request is answered with an internal error, and the connection stays open.
+    /// Without it a panic fails the test.
+    ///
+    /// `guard` is the `panic_guard()` of an adapter, because to catch a panic takes the standard
+    /// library.
+    ///
+    /// ```
+    /// use mcp_sansio::PanicGuard;
+    /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
+    /// use std::panic::{AssertUnwindSafe, catch_unwind};
+    ///
+    /// let server = Server::new("s", "1.0.0")
+    ///     .tool("fail", "", |_: Call<NoArguments>| -> String { panic!("out of paper") });
+    /// let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("test", "1.0.0"));
+    /// // With an adapter: `pair.catch_panics(mcp_sansio_tokio::panic_guard())`.
+    /// pair.catch_panics(PanicGuard::new(|run| catch_unwind(AssertUnwindSafe(run)).is_ok()));
+    ///
+    /// let error = pair.run(client.call_tool("fail", &NoArguments {})).unwrap_err();
+    /// assert_eq!(error.as_refusal().map(|it| it.code.0), Some(-32603));
+    /// ```
+    pub fn catch_panics(&mut self, guard: PanicGuard) {
+        self.guard = guard;
+        self.transport.catch_panics(guard);
     }
 
     /// Returns a handle of the clock.
@@ -134,7 +198,7 @@ impl<T: Transport> Pair<T> {
         let before = self.wakeups.count();
         let (waker, now) = (self.waker(), self.now());
         let mut cx = Context::from_waker(&waker);
-        let stepped = self.transport.step(&mut cx, now, &mut self.transcript);
+        let stepped = self.transport.step(&mut cx, now, &mut self.transcript) || self.run_job();
         self.transport.assert_consistent();
         stepped || self.wakeups.count() > before
     }
@@ -239,13 +303,21 @@ impl<T: Transport> Pair<T> {
     pub async fn drive(mut self) {
         poll_fn(|cx| {
             let now = self.now();
-            if self.transport.step(cx, now, &mut self.transcript) {
+            if self.transport.step(cx, now, &mut self.transcript) || self.run_job() {
                 // Other tasks run in between.
                 cx.waker().wake_by_ref();
             }
             if self.transport.is_drained() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
+    }
+
+    /// Runs the next blocking handler. Returns whether there was one.
+    fn run_job(&self) -> bool {
+        let Some(job) = self.jobs.0.lock(VecDeque::pop_front) else { return false };
+        // The job answers its request also if it panics.
+        let _panicked = self.guard.run(job);
+        true
     }
 
     fn advance_to(&mut self, time: Instant) {

@@ -2,8 +2,8 @@ use core::task::Context;
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use mcp_sansio::Instant;
 use mcp_sansio::protocol::Side;
+use mcp_sansio::{Instant, PanicGuard, Spawner};
 use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint, ServerEndpoint};
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Client, Host, Server, ThreadSafe};
@@ -165,6 +165,18 @@ impl<S: Endpoint, C: Endpoint> Transport for Stream<S, C> {
         let client = self.client.as_ref().and_then(Endpoint::poll_timeout);
         let server = self.server.as_ref().and_then(Endpoint::poll_timeout);
         [client, server, self.wire.next()].into_iter().flatten().min()
+    }
+
+    fn set_spawner(&mut self, spawn: Spawner) {
+        for side in [Side::Client, Side::Server] {
+            self.side(side).into_iter().for_each(|it| it.set_spawner(spawn.clone()));
+        }
+    }
+
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        for side in [Side::Client, Side::Server] {
+            self.side(side).into_iter().for_each(|it| it.catch_panics(guard));
+        }
     }
 
     fn set_faults(&mut self, faults: Faults) {

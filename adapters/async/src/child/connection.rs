@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use std::{fmt, io};
 
 use mcp_sansio::peer::CloseReason;
-use mcp_sansio::{Attempts, Backoff};
+use mcp_sansio::{Attempts, Backoff, Spawner};
 use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint as _};
 use mcp_sansio_handlers::{Client, Host};
 
@@ -106,7 +106,7 @@ pub async fn connect_with<P: Process>(
     let runtime = P::Runtime::current();
     let (mut child, stream) = ChildServer::<P>::start(&mut command, Stderr::Keep)?;
     let (client, mut endpoint) = host.connect(seed(), runtime.now());
-    endpoint.set_spawner(P::Runtime::spawn_blocking);
+    endpoint.set_spawner(Spawner::new(P::Runtime::spawn_blocking));
     if options.respawn.is_some() {
         endpoint = endpoint.respawning();
     }

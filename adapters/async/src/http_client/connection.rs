@@ -3,6 +3,7 @@ use std::future::pending;
 use std::ops::Deref;
 use std::process::Command;
 
+use mcp_sansio::Spawner;
 use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use mcp_sansio_handlers::{
@@ -68,7 +69,7 @@ pub async fn connect_with<C: Connect>(
         .map_err(|error| Box::new(ConnectError::Entropy(error)))?;
     let runtime = C::Runtime::current();
     let (client, mut endpoint) = host.connect_http(options, seed(), runtime.now());
-    endpoint.set_spawner(C::Runtime::spawn_blocking);
+    endpoint.set_spawner(Spawner::new(C::Runtime::spawn_blocking));
     let exchanger = ConnectorExchanger::new(connector.clone());
     let last_failure = exchanger.last_failure_handle();
     let driver = task::spawn(&runtime, HttpDriver::new(endpoint, exchanger, runtime.timer()));
@@ -170,7 +171,7 @@ pub fn drive_http<E: HttpEndpoint, C: Connect>(
     mut endpoint: E,
     connector: C,
 ) -> HttpDriver<E, ConnectorExchanger<C>, <C::Runtime as Runtime>::Timer> {
-    endpoint.set_spawner(C::Runtime::spawn_blocking);
+    endpoint.set_spawner(Spawner::new(C::Runtime::spawn_blocking));
     let timer = C::Runtime::current().timer();
     HttpDriver::new(endpoint, ConnectorExchanger::new(connector), timer)
 }

@@ -11,7 +11,7 @@ use mcp_sansio::http::{
     Admission, EventStore, HttpServerOptions, RemoteAddress, RequestHead, SharedOptions,
     SharedResource,
 };
-use mcp_sansio::{Caller, Principal};
+use mcp_sansio::{Caller, Principal, Spawner};
 use mcp_sansio_handlers::endpoint::HttpServerError;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
@@ -149,7 +149,7 @@ impl<R: Runtime> HttpService<R> {
         runtime: R,
     ) -> Result<Self, HttpServerError> {
         let mut server = server.http(options, secret, seed)?;
-        server.set_spawner(R::spawn_blocking);
+        server.set_spawner(Spawner::new(R::spawn_blocking));
         let runtime: Arc<dyn AnyRuntime> = Arc::new(runtime);
         let shared = Arc::new(SharedServer::new(server, Arc::clone(&runtime)));
         let timer_task = timer_task::run(Arc::downgrade(&shared), runtime.timer());

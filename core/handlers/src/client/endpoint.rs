@@ -13,7 +13,7 @@ use mcp_sansio::peer::{
 };
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::stream::Endpoint;
-use mcp_sansio::{Instant, Job, Recorded, peer};
+use mcp_sansio::{Instant, Recorded, Spawner, peer};
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     pub(crate) inputs: Slab<(Asked, Form)>,
     pub(crate) tasks: Executor<K::Task, Command, Key>,
     /// Where blocking handlers run.
-    pub(crate) default_spawner: Option<fn(Job)>,
+    pub(crate) spawner: Option<Spawner>,
     pub(crate) timers: Timers,
     cache: Option<Box<dyn Cache>>,
     /// Commands that wait while the connection is suspended; `None` if it never is.
@@ -81,7 +81,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             calls: Vec::new(),
             inputs: Slab::new(),
             tasks: Executor::new(mailbox),
-            default_spawner: None,
+            spawner: None,
             timers: Timers::default(),
             cache: host.cache.as_ref().map(CacheFactory::create),
             suspension: None,
@@ -477,8 +477,8 @@ impl<K: Threading> Endpoint for ClientEndpoint<K> {
         self.set_guard(guard);
     }
 
-    fn set_spawner(&mut self, spawn: fn(Job)) {
-        self.default_spawner = Some(spawn);
+    fn set_spawner(&mut self, spawn: Spawner) {
+        self.spawner = Some(spawn);
     }
 
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {

@@ -13,7 +13,7 @@ use mcp_sansio::peer::{
 use mcp_sansio::protocol::{
     AtRevision, Capabilities, Capability, ExtensionError, SerializeAt, Side,
 };
-use mcp_sansio::{Instant, Job, Revision};
+use mcp_sansio::{Instant, Revision, Spawner};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -270,15 +270,14 @@ impl<'r, 'f> RequestParts<'r, 'f> {
     /// The parts of an extension's request to a host.
     const fn from_extension_request(
         request: &'r Request<'f>,
-        default_spawner: Option<fn(Job)>,
+        spawner: Option<&'r Spawner>,
     ) -> Self {
         Self {
             params: &request.params,
             revision: request.revision,
             call: None,
             states: None,
-            spawner: None,
-            default_spawner,
+            spawner,
             cancelled: None,
             observation: None,
         }
@@ -290,7 +289,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     pub(crate) fn serve_extension(&mut self, request: &Request<'_>, now: Instant) {
         match self.extension_handler(request) {
             Ok(function) => {
-                let parts = RequestParts::from_extension_request(request, self.default_spawner);
+                let spawner = self.spawner.clone();
+                let parts = RequestParts::from_extension_request(request, spawner.as_ref());
                 self.run(Asked::Request(request.handle), &function, parts, now);
             }
             Err(error) => {

@@ -419,7 +419,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             let _answered = self.machine.refuse_input(input, error, now);
             return;
         };
-        let parts = RequestParts::from_host_request(&input, self.default_spawner);
+        let spawner = self.spawner.clone();
+        let parts = RequestParts::from_host_request(&input, spawner.as_ref());
         self.run(Asked::Input(input.handle), &function, parts, now);
     }
 

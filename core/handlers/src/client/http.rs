@@ -2,7 +2,7 @@ use core::task::Context;
 
 use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse};
 use mcp_sansio::peer::ClientMachine as _;
-use mcp_sansio::{Instant, Job, Recorded};
+use mcp_sansio::{Instant, Recorded, Spawner};
 
 use super::endpoint::ClientEndpoint;
 use crate::executor::PanicGuard;
@@ -40,7 +40,7 @@ pub trait HttpEndpoint {
 
     /// Runs blocking handlers with `spawn`: see
     /// [`Endpoint::set_spawner`](crate::endpoint::Endpoint::set_spawner).
-    fn set_spawner(&mut self, spawn: fn(Job)) {
+    fn set_spawner(&mut self, spawn: Spawner) {
         let _ = spawn;
     }
 
@@ -119,8 +119,8 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
         self.authorization.set_guard(guard);
     }
 
-    fn set_spawner(&mut self, spawn: fn(Job)) {
-        self.default_spawner = Some(spawn);
+    fn set_spawner(&mut self, spawn: Spawner) {
+        self.spawner = Some(spawn);
     }
 
     fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {

@@ -572,7 +572,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         };
         let revision = self.machine.session().map_or(Revision::LATEST, |it| it.revision());
         let params = RawJson::trusted_string(params);
-        let parts = RequestParts::from_task(&params, revision, self.default_spawner);
+        let spawner = self.spawner.clone();
+        let parts = RequestParts::from_task(&params, revision, spawner.as_ref());
         self.run(Asked::Task(pending), &function, parts, now);
     }
 
@@ -599,15 +600,14 @@ impl<'r, 'f> RequestParts<'r, 'f> {
     const fn from_task(
         params: &'r RawJson<'f>,
         revision: Revision,
-        default_spawner: Option<fn(mcp_sansio::Job)>,
+        spawner: Option<&'r mcp_sansio::Spawner>,
     ) -> Self {
         Self {
             params,
             revision,
             call: None,
             states: None,
-            spawner: None,
-            default_spawner,
+            spawner,
             cancelled: None,
             observation: None,
         }

@@ -122,8 +122,7 @@ impl<K: Threading> Next<K> {
             revision: parts.request.revision,
             call: Some(&parts.incoming()),
             states: handlers.state_map(),
-            spawner: handlers.spawner.as_ref(),
-            default_spawner: parts.default_spawner,
+            spawner: parts.spawner.as_ref(),
             cancelled: None,
             observation: parts.observation.as_ref(),
         })
@@ -260,7 +259,7 @@ impl<K: Threading> ServerLayers<K> for Layers<K> {
             tasks: invocation.tasks,
             is_task: invocation.is_task,
             guard,
-            default_spawner: invocation.default_spawner,
+            spawner: invocation.spawner.cloned(),
             observation: invocation.observation,
             details: invocation.details,
         });

@@ -12,7 +12,7 @@ use mcp_sansio::catalog::{ArgumentCheck, Invalid, Item, ItemId, ItemKind, Lists}
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{Capabilities, Implementation, Method};
-use mcp_sansio::{Caller, Instant, Job, Principal, Revision, SessionKey};
+use mcp_sansio::{Caller, Instant, Principal, Revision, SessionKey, Spawner};
 use mcp_sansio_collections::{Deadlines, Key, Slab};
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
@@ -75,7 +75,7 @@ pub(super) struct Parts {
     pub(super) tasks: bool,
     pub(super) is_task: bool,
     pub(super) guard: PanicGuard,
-    pub(super) default_spawner: Option<fn(Job)>,
+    pub(super) spawner: Option<Spawner>,
     /// The observation of the request, if the server has an observer.
     pub(super) observation: Option<crate::executor::SharedObservation>,
     /// The details of the request, if the server keeps any.
@@ -156,6 +156,7 @@ impl ServerRequest {
             commands: Arc::clone(&parts.commands),
             observation: parts.observation.clone(),
             details,
+            spawner: parts.spawner.clone(),
             ..*parts
         };
         self.parts = Arc::new(parts);

@@ -1,7 +1,7 @@
 use core::task::Context;
 
 use crate::framing::FrameError;
-use crate::{Instant, Job, PanicGuard};
+use crate::{Instant, PanicGuard, Spawner};
 
 /// One side of a connection with its application attached. It is driven by a
 /// [`StreamConnection`](super::StreamConnection), or by an adapter whose transport has messages
@@ -27,13 +27,13 @@ pub trait Endpoint {
         let _ = guard;
     }
 
-    /// Runs [jobs](Job) that may block with `spawn`, unless the application has set where they run.
+    /// Runs [jobs](crate::Job) that may block with `spawn`, unless the application has set where they run.
     /// Call it before all other methods if the adapter has threads that may block. `spawn` is
     /// called where the endpoint is driven, and must not block.
     ///
     /// Without it such a job runs where the endpoint is driven, which then waits for it. Does
     /// nothing by default.
-    fn set_spawner(&mut self, spawn: fn(Job)) {
+    fn set_spawner(&mut self, spawn: Spawner) {
         let _ = spawn;
     }
 

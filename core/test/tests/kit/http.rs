@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{Credentials, Revision, Revisions};
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 use mcp_sansio_test::{Faults, Identity, connect_http};
 
@@ -90,6 +90,43 @@ fn handlers_see_the_identity_at_every_revision() {
             let (client, mut pair) = connect_http(&server, &host(revision), identity);
             let result = pair.run(client.call_tool("whoami", &NoArguments {})).unwrap();
             assert_eq!(text(&result), seen);
+        }
+    }
+}
+
+struct ApiKey {
+    tenant: u32,
+    scopes: Vec<String>,
+}
+
+impl Credentials for ApiKey {
+    fn scopes(&self) -> &[String] {
+        &self.scopes
+    }
+
+    fn has_scope(&self, scope: &str) -> bool {
+        self.scopes.has_scope(scope)
+    }
+}
+
+#[test]
+fn handlers_see_the_credentials_and_the_values_of_an_identity() {
+    struct Region(&'static str);
+
+    let server = Server::new("s", "1.0.0").tool("whoami", "", |call: Call<NoArguments>| {
+        let tenant = call.caller().credentials::<ApiKey>().map(|key| key.tenant);
+        let region = call.caller().extension::<Region>().map(|region| region.0);
+        format!("{tenant:?} {region:?} {}", call.scopes().join(","))
+    });
+    let key = || ApiKey { tenant: 7, scopes: vec!["read".to_owned()] };
+    for revision in OVER_HTTP {
+        for identity in [
+            Identity::new("ann").credentials(key()).extension(Region("north")),
+            Identity::new("ann").extension(Region("north")).credentials(key()),
+        ] {
+            let (client, mut pair) = connect_http(&server, &host(revision), identity);
+            let result = pair.run(client.call_tool("whoami", &NoArguments {})).unwrap();
+            assert_eq!(text(&result), r#"Some(7) Some("north") read"#, "{revision}");
         }
     }
 }

@@ -5,6 +5,7 @@ mod calls;
 mod faults;
 mod handler_shapes;
 mod http;
+mod running;
 mod script;
 mod transcript;
 
