@@ -115,11 +115,11 @@ impl Revisions {
     /// No revision.
     pub const NONE: Self = Self(0);
     /// All five.
-    pub const ALL: Self = Self(0b1_1111);
+    pub const ALL: Self = Self::since(Revision::V2024_11_05);
     /// Those that open with the handshake.
-    pub const LEGACY: Self = Self(0b0_1111);
+    pub const LEGACY: Self = Self::range(Revision::V2024_11_05, Revision::LATEST_LEGACY);
     /// Those without a handshake.
-    pub const MODERN: Self = Self(0b1_0000);
+    pub const MODERN: Self = Self::since(Revision::V2026_07_28);
 
     /// Creates a set with one revision.
     #[must_use]
