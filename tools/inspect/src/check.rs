@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::commands::{capabilities, none_if_unknown, server_info, text_of};
 use crate::failure::Failure;
-use crate::show;
+use crate::terminal::show;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

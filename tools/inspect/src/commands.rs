@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::options::{Command, Options};
-use crate::{check, say, show, skills};
+use crate::terminal::{draw_progress, say, say_progress, show, show_field, show_table};
+use crate::{check, skills};
 
 /// Returns no items if the server does not know the method of a list.
 ///
@@ -43,25 +44,24 @@ async fn execute(
     session: &Session,
     seen: &Seen,
 ) -> Result<(), Failure> {
-    let output = Output { json: options.json, revision: session.revision };
+    let has_lines = options.wire || options.trace;
+    let output = Output { json: options.json, has_lines, revision: session.revision };
     match &options.command {
         // Read without a connection.
         Command::Card => {}
         Command::Info => info(&output, session),
         Command::Tools => {
             let tools = client.all_tools().await?;
-            output.list(&tools, |tool| titled(&tool.name, tool.description.as_deref()))?;
+            output.list(&tools, |tool| (&tool.name, tool.description.as_deref()))?;
         }
         Command::Call { name, arguments } => {
             call(&output, client, session, name, arguments).await?
         }
         Command::Resources => {
             let resources = client.all_resources().await?;
-            output.list(&resources, |resource| titled(&resource.uri, Some(&resource.name)))?;
+            output.list(&resources, |resource| (&resource.uri, Some(&resource.name)))?;
             let templates = none_if_unknown(client.all_resource_templates().await)?;
-            output.list(&templates, |template| {
-                titled(&template.uri_template, Some(&template.name))
-            })?;
+            output.list(&templates, |template| (&template.uri_template, Some(&template.name)))?;
         }
         Command::Read { uri } => {
             let result = client.read_resource(uri).await?;
@@ -76,7 +76,7 @@ async fn execute(
         }
         Command::Prompts => {
             let prompts = client.all_prompts().await?;
-            output.list(&prompts, |prompt| titled(&prompt.name, prompt.description.as_deref()))?;
+            output.list(&prompts, |prompt| (&prompt.name, prompt.description.as_deref()))?;
         }
         Command::Get { name, arguments } => {
             let result = client.get_prompt(name, arguments.iter().cloned()).await?;
@@ -109,6 +109,8 @@ async fn execute(
 /// The output format of results.
 struct Output {
     json: bool,
+    /// Whether lines of `--wire` or `--trace` come in between.
+    has_lines: bool,
     revision: Revision,
 }
 
@@ -126,20 +128,17 @@ impl Output {
         Ok(())
     }
 
-    /// Prints one line for each item.
+    /// Prints the name and the description of each item.
     fn list<T: SerializeAt>(
         &self,
         items: &[T],
-        text: impl Fn(&T) -> String,
+        row: impl Fn(&T) -> (&str, Option<&str>),
     ) -> Result<(), Failure> {
-        items.iter().try_for_each(|item| self.result(item, || text(item)))
-    }
-}
-
-fn titled(name: &str, about: Option<&str>) -> String {
-    match about {
-        Some(about) => format!("{name}  {about}"),
-        None => name.into(),
+        if self.json {
+            return items.iter().try_for_each(|item| self.result(item, String::new));
+        }
+        show_table(&items.iter().map(row).collect::<Vec<_>>());
+        Ok(())
     }
 }
 
@@ -186,11 +185,11 @@ fn info(output: &Output, session: &Session) {
         return show(&all.to_string());
     }
     let word = |name: &str| info[name].as_str().unwrap_or("unknown");
-    show(&format!("server        {} {}", word("name"), word("version")));
-    show(&format!("revision      {}", session.revision));
-    show(&format!("capabilities  {}", capabilities(session).join(", ")));
+    show_field("server", &format!("{} {}", word("name"), word("version")));
+    show_field("revision", &session.revision.to_string());
+    show_field("capabilities", &capabilities(session).join(", "));
     if let Some(instructions) = &session.instructions {
-        show(&format!("instructions  {instructions}"));
+        show_field("instructions", instructions);
     }
 }
 
@@ -205,12 +204,13 @@ async fn call(
         // If the connection is lost, the call reports the reason.
         let _asked = client.set_log_level(LoggingLevel::Info);
     }
+    // Lines that are not printed here would begin in the bar.
+    let report = if output.has_lines { say_progress } else { draw_progress };
     let result = client
         .call_tool(name, arguments)
-        .on_progress(|progress| {
-            let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        .on_progress(move |progress| {
             let message = progress.message.as_deref().unwrap_or_default();
-            say(&format!("progress: {}{total} {message}", progress.progress));
+            report(progress.progress, progress.total, message);
         })
         .await?;
     let text = || result.content.iter().map(text_of).collect::<Vec<_>>().join("\n");

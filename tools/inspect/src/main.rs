@@ -2,18 +2,18 @@
 
 mod check;
 mod commands;
+mod completions;
 mod connection;
 mod diagram;
 mod failure;
 mod options;
 mod recordings;
 mod skills;
+mod terminal;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
-use mcp_sansio::Printable;
-use mcp_sansio_cli::arguments::Arguments;
+use mcp_sansio_cli::arguments::{Arguments, Stop};
 
 use options::{Options, USAGE};
 use recordings::Task;
@@ -21,33 +21,24 @@ use recordings::Task;
 const NAME: &str = "mcp-inspect";
 
 fn main() -> ExitCode {
-    let mut arguments = match Arguments::from_args() {
-        Ok(arguments) => arguments,
-        Err(stop) => return stop.report(NAME, USAGE),
-    };
-    let outcome = match Task::parse(&mut arguments) {
-        Ok(Some(task)) => task.run(),
-        Ok(None) => match Options::parse(arguments) {
-            Ok(options) => connection::inspect(&options),
-            Err(stop) => return stop.report(NAME, USAGE),
-        },
-        Err(stop) => return stop.report(NAME, USAGE),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            say(&format!("{NAME}: {message}"));
+    match run() {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(message)) => {
+            terminal::say_failure(&message);
             ExitCode::FAILURE
         }
+        Err(stop) => stop.report(NAME, USAGE),
     }
 }
 
-/// Prints a line of results, without control characters of the server. Write errors are ignored.
-fn show(line: &str) {
-    let _ = writeln!(io::stdout(), "{}", Printable::new(line));
-}
-
-/// Prints a line to standard error, separate from the results.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", Printable::new(line));
+/// Runs the command line. Returns how it ended, or why it was not run.
+fn run() -> Result<Result<(), String>, Stop> {
+    let mut arguments = Arguments::from_args()?;
+    if arguments.first() == Some("completions") {
+        return completions::print(arguments).map(Ok);
+    }
+    Ok(match Task::parse(&mut arguments)? {
+        Some(task) => task.run(),
+        None => connection::inspect(&Options::parse(arguments)?),
+    })
 }

@@ -16,6 +16,7 @@ mcp-inspect [OPTIONS] SUBCOMMAND [ARGS] (--url URL | --unix PATH | -- CMD [ARG..
 mcp-inspect [OPTIONS] --config FILE NAME SUBCOMMAND [ARGS]
 mcp-inspect replay FILE [--step | --wire]
 mcp-inspect show FILE [-o PAGE]
+mcp-inspect completions bash|zsh|fish
 
 Inspects an MCP server: one that is running at URL, one that it starts with CMD, or the one called
 NAME in FILE, the `mcpServers` configuration of a host.
@@ -33,6 +34,9 @@ NAME in FILE, the `mcpServers` configuration of a host.
   listen [URI...]          prints notifications: changed lists and updates of the resources
   card                     prints the card of the server at URL, without connecting (a draft)
   check                    lists everything, tries one item of each kind, prints a JSON summary
+  replay FILE              runs the machine on a recording, see below
+  show FILE                draws a recording as an HTML page, see below
+  completions SHELL        prints a script that completes command lines in bash, zsh or fish
 
   --revision R     use only this revision: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or
                    2026-07-28 (default: negotiate)
@@ -51,7 +55,7 @@ NAME in FILE, the `mcpServers` configuration of a host.
                    unless another URL of that host is given
   --header H       add the header H, `Name: value`, to each request to URL; H is neither
                    printed nor recorded
-  --read-only      with check: call a tool only if the server says that it changes nothing
+  --read-only      with check, call a tool only if the server says that it changes nothing
   --sign-in        sign in with a browser if the server requires it
   --store FILE     keep the registration and the tokens in FILE for the next run
   --client-id ID   use this client id to sign in (default: register)
@@ -62,8 +66,14 @@ machine (with --wire: the messages; with --step: every call) and, at the end, wh
 matched the recording, or the first difference. `show` draws the exchange as an HTML page, next to
 the recording or as PAGE.
 
-The exit status is 0 on success, 1 on failure, 2 for a wrong command line. Elicitation and sampling
-requests of the server are answered with defaults and made-up values.
+Elicitation and sampling requests of the server are answered with defaults and made-up values. On a
+terminal there are colours, unless NO_COLOR is set, and a bar for progress.
+
+Exit status:
+  0   success
+  1   the server cannot be reached, answered with an error or failed a check; a skill differs from
+      its digests; a recording does not match
+  2   the command line is wrong, and nothing was done
 ";
 
 /// The subcommand to run.

@@ -9,7 +9,7 @@ use mcp_sansio::recording::{Difference, Replay, ReplayError};
 use mcp_sansio_cli::arguments::{Argument, Arguments, Stop};
 use mcp_sansio_cli::recording;
 
-use crate::show;
+use crate::terminal::show;
 
 /// The subcommand to run on a recording.
 #[derive(Debug)]

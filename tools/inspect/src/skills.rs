@@ -5,7 +5,7 @@ use mcp_sansio_tokio::skills::{LoadedSkill, OfferedSkill, SkillClient, SkillErro
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::{say, show};
+use crate::terminal::{say, show};
 
 /// A skill, and its problems.
 struct Inspected {

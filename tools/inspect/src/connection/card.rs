@@ -5,7 +5,7 @@ use mcp_sansio_handlers::ServerCard;
 use mcp_sansio_tokio::Connector;
 
 use crate::options::Options;
-use crate::show;
+use crate::terminal::show;
 
 /// Fetches and prints the card.
 pub(super) async fn show_card(options: &Options, server: &HttpClientOptions) -> Result<(), String> {

@@ -12,9 +12,10 @@ use mcp_sansio_tokio::adapter::child::{GracePeriods, TransferDirection};
 use mcp_sansio_tokio::{Error, SpawnOptions, spawn_with};
 
 use super::{alarm, host, remark, silence, violation, within};
+use crate::commands;
 use crate::failure::Failure;
 use crate::options::{Options, Program};
-use crate::{commands, say};
+use crate::terminal::say;
 
 /// How long a server may take to exit before it is terminated. Short, because an interactive user
 /// is waiting.

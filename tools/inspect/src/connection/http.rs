@@ -16,9 +16,10 @@ use mcp_sansio_tokio::runtime::{TokioExchanger, TokioTimer};
 use mcp_sansio_tokio::{ConnectError, Connector, ConnectorError, now, seed};
 
 use super::{converse, host, remark, sign_in, silence, violation};
+use crate::commands;
 use crate::failure::Failure;
 use crate::options::{Command, Options};
-use crate::{commands, say};
+use crate::terminal::say;
 
 /// How long the server may take to answer the deletion of its session. Short, because an
 /// interactive user is waiting.

@@ -21,9 +21,10 @@ use mcp_sansio_tokio::skills;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
+use crate::NAME;
 use crate::failure::Failure;
 use crate::options::{Command, Options, Place};
-use crate::{NAME, say};
+use crate::terminal::say;
 
 /// Connects to the server, runs the command, and closes the connection.
 pub(crate) fn inspect(options: &Options) -> Result<(), String> {

@@ -9,8 +9,9 @@ use mcp_sansio_oauth::client::{
 };
 use mcp_sansio_tokio::{FileStore, Loopback, open_in_browser};
 
+use crate::NAME;
 use crate::options::SignIn;
-use crate::{NAME, say};
+use crate::terminal::say;
 
 /// The additional time for a user to sign in.
 pub(super) const USER_TIME: Duration = Duration::from_secs(5 * 60);

@@ -20,6 +20,9 @@ fn the_help_names_every_subcommand() {
         "listen",
         "card",
         "check",
+        "replay",
+        "show",
+        "completions",
     ];
     for subcommand in subcommands {
         assert!(help.contains(&format!("\n  {subcommand} ")), "{subcommand}: {help}");
