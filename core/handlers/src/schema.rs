@@ -269,6 +269,7 @@ pub(super) fn prompt_arguments(schema: &Json) -> Vec<PromptArgument> {
 fn of<T: schemars::JsonSchema>() -> Json {
     let settings = SchemaSettings::default()
         .with_transform(RecursiveTransform(without_null_properties))
+        .with_transform(with_object_type)
         .with_transform(with_properties);
     root(settings, T::json_schema)
 }
@@ -331,6 +332,19 @@ fn root(settings: SchemaSettings, describe: fn(&mut SchemaGenerator) -> Schema) 
         transform.transform(&mut schema);
     }
     Json::from_serialize(&schema).expect("a schema is JSON")
+}
+
+/// States the type of an enum whose variants all are objects, such as one with a tag, as a tool's
+/// arguments have to.
+fn with_object_type(schema: &mut Schema) {
+    let Some(members) = schema.as_object_mut() else { return };
+    let Some(Value::Array(variants)) = members.get("oneOf").or_else(|| members.get("anyOf")) else {
+        return;
+    };
+    let are_objects = variants.iter().all(|it| it.get("type").is_some_and(|it| it == "object"));
+    if are_objects && !members.contains_key("type") {
+        members.insert("type".into(), "object".into());
+    }
 }
 
 /// Adds the `properties` of an object without any.

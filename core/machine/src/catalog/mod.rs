@@ -308,8 +308,9 @@ impl Catalog {
         // MCP 2026-07-28 schema.json#Tool [TOOL-001]
         // MCP 2026-07-28 server/tools#tool [TOOL-021]
         if !(is_object(&tool.input_schema) && is_object_schema(&tool.input_schema)) {
-            let reason = "must be a JSON object with \"type\": \"object\"; a tool without arguments \
-                          has {\"type\": \"object\"}";
+            let reason = "must be a JSON object with \"type\": \"object\", as derived for a struct, \
+                          or for an enum with a tag and named fields; a tool without arguments has \
+                          {\"type\": \"object\"}";
             return Err(invalid_schema(tool, "inputSchema", reason));
         }
         // MCP 2026-07-28 server/tools#structured-content [TOOL-017]: of any type.

@@ -1,5 +1,6 @@
 //! The test kit, applied to itself.
 
+mod arguments;
 mod attributes;
 mod calls;
 mod faults;
