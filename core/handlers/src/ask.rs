@@ -131,6 +131,9 @@ impl Context {
 
     /// Returns the host's answer to the sampling request `key`; `None` if it was not asked yet.
     ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// call the API of a model.
+    ///
     /// # Errors
     ///
     /// The client refused, or its answer is not valid.
@@ -141,6 +144,9 @@ impl Context {
     }
 
     /// Returns the host's roots, requested under `key`; `None` if they were not requested yet.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// take directories and files as arguments, as URIs of resources or from the configuration.
     ///
     /// # Errors
     ///

@@ -228,24 +228,6 @@ impl Connections {
         if is_full { Err(SendError::Full) } else { Ok(()) }
     }
 
-    /// Sends a log message that belongs to no request to all clients: see [`ServerHandle::log`].
-    pub fn log<D: Serialize + ?Sized>(&self, level: LoggingLevel, data: &D) {
-        self.log_as(level, None, data);
-    }
-
-    /// Like [`log`](Self::log), with the name of the logger.
-    pub fn log_as<D: Serialize + ?Sized>(
-        &self,
-        level: LoggingLevel,
-        logger: Option<&str>,
-        data: &D,
-    ) {
-        let Ok(data) = Json::from_serialize(data) else { return };
-        for handle in self.handles() {
-            handle.send_log(level, logger, data.clone());
-        }
-    }
-
     /// Closes all connections.
     pub fn close(&self) {
         for handle in self.handles() {
@@ -499,12 +481,7 @@ impl ServerHandle {
         logger: Option<&str>,
         data: &D,
     ) {
-        if let Ok(data) = Json::from_serialize(data) {
-            self.send_log(level, logger, data);
-        }
-    }
-
-    fn send_log(&self, level: LoggingLevel, logger: Option<&str>, data: Json) {
+        let Ok(data) = Json::from_serialize(data) else { return };
         let logger = logger.map(String::from);
         // Dropped if the client, or the driver, is too far behind.
         let _sent = self.0.send(Command::Log { request: None, level, logger, data });

@@ -238,7 +238,7 @@ impl Reader<'_> {
             (Some("http" | "streamable-http" | "streamableHttp" | "sse"), ..)
             | (None, None, Some(_)) => false,
             (Some(other), ..) => {
-                let reason = format!("`{other}` is none of `stdio`, `http` and `sse`");
+                let reason = format!("`{other}` is not `stdio`, `http` or `sse`");
                 return wrong(&format!("{place}.type"), reason);
             }
         };

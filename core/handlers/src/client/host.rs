@@ -188,6 +188,9 @@ impl<K: Threading> Host<K> {
     }
 
     /// Like [`on_sample`](Self::on_sample), for a model that supports tools.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// call the API of a model.
     // MCP 2025-11-25 client/sampling#tools-in-sampling [CAP-014]
     #[must_use]
     pub fn on_sample_with_tools<M>(

@@ -517,6 +517,9 @@ impl Client {
 
     /// Requests log messages of `level` and above; they are shown to the host's observers.
     ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// servers log to standard error, or with OpenTelemetry.
+    ///
     /// # Errors
     ///
     /// [`SendError`]: the command queue is full, or the connection is closed.
@@ -526,6 +529,9 @@ impl Client {
 
     /// Notifies a legacy server that the roots changed; a modern one requests them when it needs
     /// them.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// take directories and files as arguments, as URIs of resources or from the configuration.
     ///
     /// # Errors
     ///

@@ -525,6 +525,9 @@ impl<T> ClientCall<T> {
 
     /// Requests log messages of `level` and above for this call, at revisions that allow it per
     /// request.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// servers log to standard error, or with OpenTelemetry.
     pub fn log_level(mut self, level: LoggingLevel) -> Self {
         self.options = self.options.log_level(level);
         self

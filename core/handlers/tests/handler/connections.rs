@@ -171,7 +171,7 @@ fn notifications_and_the_end_reach_all_connections() {
         (client, pair, subscription)
     });
     connections.resource_updated("mem://a").unwrap();
-    connections.log(LoggingLevel::Error, "text");
+    connections.handles().iter().for_each(|client| client.log(LoggingLevel::Error, "text"));
     for (_, pair, subscription) in &mut open {
         let update = pair.run(subscription.next()).unwrap().unwrap();
         assert_eq!(update.method, Method::ResourcesUpdated);

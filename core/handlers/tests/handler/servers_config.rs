@@ -83,7 +83,7 @@ fn a_defect_names_its_entry_and_member_and_hides_no_other_entry() {
         (r#"{"type":"http","command":"a"}"#, "`mcpServers.x.url`: missing"),
         (
             r#"{"type":"ws","url":"ws://a"}"#,
-            "`mcpServers.x.type`: `ws` is none of `stdio`, `http` and `sse`",
+            "`mcpServers.x.type`: `ws` is not `stdio`, `http` or `sse`",
         ),
         (r#"{"url":"ftp://a"}"#, "`mcpServers.x.url`: not an `http:` or `https:` URL"),
         (

@@ -89,6 +89,9 @@ impl<'a> CallOptions<'a> {
     }
 
     /// Sets `log_level`.
+    ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// servers log to standard error, or with OpenTelemetry.
     #[must_use]
     pub const fn log_level(mut self, level: LoggingLevel) -> Self {
         self.log_level = Some(level);

@@ -180,13 +180,13 @@ impl PrimitiveSchema {
             (Self::Number(field), ElicitValue::Number(number)) => field.defect(*number),
             (Self::SingleSelect(field), ElicitValue::Text(value)) => {
                 let is_known = field.choices.values().any(|known| known == value);
-                (!is_known).then(|| "is none of the choices".into())
+                (!is_known).then(|| "is not one of the choices".into())
             }
             (Self::MultiSelect(field), ElicitValue::Choices(values)) => {
                 let is_known = |value: &String| field.choices.values().any(|known| known == value);
                 let count = values.len() as u64;
                 if !values.iter().all(is_known) {
-                    return Some("has a value that is none of the choices".into());
+                    return Some("has a value that is not one of the choices".into());
                 }
                 limits("choices", count, field.min_items, field.max_items)
             }
@@ -478,8 +478,8 @@ mod tests {
             (r#""name":"Bob","age":0"#, "`age` is less than 1"),
             (r#""name":"Bob","age":9.5"#, "`age` is not a whole number"),
             (r#""name":"Bob","age":10"#, "`age` is more than 9"),
-            (r#""name":"Bob","size":"l""#, "`size` is none of the choices"),
-            (r#""name":"Bob","tags":["c"]"#, "`tags` has a value that is none of the choices"),
+            (r#""name":"Bob","size":"l""#, "`size` is not one of the choices"),
+            (r#""name":"Bob","tags":["c"]"#, "`tags` has a value that is not one of the choices"),
             (r#""name":"Bob","tags":["a","b"]"#, "`tags` has more than 1 choices"),
             (r#""age":1"#, "`name` is required"),
         ] {

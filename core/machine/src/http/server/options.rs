@@ -79,6 +79,9 @@ impl HttpServerOptions {
 
     /// Also serves clients of 2024-11-05, which open an event stream at `events` and post their
     /// messages to `messages`.
+    ///
+    /// Deprecated by the specification in 2025-03-26, and removed when its policy for deprecated
+    /// features has been final for three months: use Streamable HTTP.
     // MCP 2025-11-25 basic/transports#backwards-compatibility [LSSE-006]
     #[must_use]
     pub fn legacy_sse(mut self, events: impl Into<String>, messages: impl Into<String>) -> Self {

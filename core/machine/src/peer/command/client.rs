@@ -307,6 +307,9 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     /// Asks for log messages of `level` and above: for the session in the legacy era, with each
     /// further request in the modern era.
     ///
+    /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
+    /// servers log to standard error, or with OpenTelemetry.
+    ///
     /// # Errors
     ///
     /// Returns [`CommandError`] if the request was not sent.
