@@ -4,13 +4,37 @@ use core::pin::pin;
 use core::task::Poll;
 use core::{fmt, mem};
 
-use embedded_io_async::{Error, Read, Write};
+use embedded_io_async::{Error, ErrorKind, Read, Write};
 use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
-use crate::DriveError;
-use crate::error::fault;
+/// Why a connection broke: a fault of the stream or the peer, never of the endpoint. `R` and `W`
+/// are the errors of the two halves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum DriveError<R: Error, W: Error> {
+    /// Reading failed more often in a row than [allowed](crate::StreamSettings::read_errors_max).
+    /// The endpoint treats the input as ended.
+    #[error("reading from the other side failed: {0}")]
+    Read(#[source] R),
+    /// Writing failed, other than by a disconnect. Unsent output is lost.
+    #[error("writing to the other side failed: {0}")]
+    Write(#[source] W),
+    /// The writer accepted no bytes, which violates the contract of `embedded-io`.
+    #[error("writing to the other side failed: it accepts no bytes")]
+    WriteZero,
+}
+
+/// Classifies an error for the connection.
+pub(crate) fn fault<T: Error, X>(error: T, broken: fn(T) -> X) -> Fault<X> {
+    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected};
+    match error.kind() {
+        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected => Fault::Gone,
+        _ => Fault::Broken(broken(error)),
+    }
+}
 
 /// A monotonic clock with a timer.
 #[allow(async_fn_in_trait, reason = "a device's executor does not require futures to be `Send`")]
@@ -192,18 +216,18 @@ async fn write<R: Error, W: Write>(
 }
 
 /// Waits until `condition` holds. It is checked whenever the driver is polled.
-async fn until(condition: impl Fn() -> bool) {
+pub(crate) async fn until(condition: impl Fn() -> bool) {
     poll_fn(|_| if condition() { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
 /// Yields to the other parts.
-async fn pause() {
+pub(crate) async fn pause() {
     let first = Cell::new(true);
     until(|| !first.replace(false)).await;
 }
 
 /// Waits for the first of two futures.
-async fn first(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+pub(crate) async fn first(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
     let (mut one, mut other) = (pin!(one), pin!(other));
     poll_fn(|cx| {
         if one.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { other.as_mut().poll(cx) }

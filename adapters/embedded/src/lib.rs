@@ -12,6 +12,11 @@
 //! 4. [`DriveError`]: why a connection failed.
 //! 5. [`StreamSettings`]: how many failed reads are tolerated, and how much work a poll does.
 //!
+//! With the feature `http`, a device serves Streamable HTTP: an `HttpService` has the handlers and
+//! timers of all clients, and an `HttpConnection` is one socket, in lent memory, polled in a bare
+//! loop or run on an executor. Anything but programs on the device itself needs a token by default:
+//! see `HttpAccess`.
+//!
 //! Both drivers read lines into a buffer of the caller, whose length limits a line: a longer one is
 //! reported to the endpoint and skipped, and the stream continues. Neither allocates to move bytes;
 //! the protocol in `mcp-sansio` does, within its [`Limits`](mcp_sansio::peer::Limits), and
@@ -78,13 +83,21 @@ extern crate alloc;
 mod driver;
 #[cfg(feature = "embassy-time")]
 mod embassy_clock;
-mod error;
+#[cfg(feature = "http")]
+mod http_connection;
+#[cfg(feature = "http")]
+mod http_service;
 mod polled;
 
-pub use driver::{Clock, Driver};
+pub use driver::{Clock, DriveError, Driver};
 #[cfg(feature = "embassy-time")]
 pub use embassy_clock::EmbassyClock;
-pub use error::DriveError;
+#[cfg(feature = "http")]
+pub use http_connection::{HttpBuffers, HttpBuffersTooShort, HttpConnection};
+#[cfg(feature = "http")]
+pub use http_service::{HttpAccess, HttpService, HttpServiceError};
+#[cfg(feature = "http")]
+pub use mcp_sansio::http;
 pub use mcp_sansio::stream::StreamSettings;
 pub use mcp_sansio::{Instant, Revision, Revisions, catalog, jsonrpc, peer, protocol, stream};
 #[doc(inline)]

@@ -9,7 +9,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
 use crate::DriveError;
-use crate::error::fault;
+use crate::driver::fault;
 
 /// Drives one endpoint over the two halves of a polled stream, in a bare loop.
 ///
@@ -41,7 +41,21 @@ pub enum NextPoll {
 
 /// Set when a handler can continue.
 #[derive(Debug, Default)]
-struct Woken(AtomicBool);
+pub(crate) struct Woken(AtomicBool);
+
+impl Woken {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn reset(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
@@ -49,7 +63,7 @@ impl Wake for Woken {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.0.store(true, Ordering::Release);
+        self.set();
     }
 }
 
@@ -95,7 +109,7 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
     /// since the last poll. Check it with interrupts disabled before sleeping.
     #[must_use]
     pub fn is_woken(&self) -> bool {
-        self.woken.0.load(Ordering::Acquire)
+        self.woken.is_set()
     }
 
     /// Does all the work that is possible at `now`.
@@ -106,7 +120,7 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
     /// not an error. The error is returned once, after all other work is done; from then on the
     /// result is [`NextPoll::Closed`].
     pub fn poll(&mut self, now: Instant) -> Result<NextPoll, DriveError<R::Error, W::Error>> {
-        self.woken.0.store(false, Ordering::Release);
+        self.woken.reset();
         self.connection.reset_budget();
         let mut moved = self.read(now);
         loop {

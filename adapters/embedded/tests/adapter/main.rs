@@ -2,4 +2,5 @@
 //! same.
 
 mod drivers;
+mod http;
 mod names;

@@ -148,8 +148,10 @@ impl AllowedHosts {
             || (origin.host.is_loopback() && self.is_of_this_machine())
     }
 
-    /// Returns whether only hosts of this machine are allowed.
-    fn is_of_this_machine(&self) -> bool {
+    /// Returns whether only hosts of this machine are allowed. It says nothing of where requests
+    /// come from: any program can send any `Host`.
+    #[must_use]
+    pub fn is_of_this_machine(&self) -> bool {
         !self.any_host && self.hosts.iter().all(|it| it.host.is_loopback())
     }
 

@@ -98,6 +98,12 @@ impl HttpServerOptions {
         self
     }
 
+    /// Returns the hosts and origins that may access the server.
+    #[must_use]
+    pub const fn hosts_ref(&self) -> &AllowedHosts {
+        &self.hosts
+    }
+
     /// Also accepts requests to `host` and from its pages: see [`AllowedHosts::allow_host`].
     ///
     /// # Errors
@@ -299,6 +305,9 @@ pub struct ServerLimits {
     pub unread_bytes_total_max: usize,
     /// The same bytes of all streams of one caller. 64 MiB: a quarter of all, as for sessions.
     pub unread_bytes_per_caller_max: usize,
+    /// Bytes of one [`ServerTransmit::Chunk`](super::ServerTransmit), at least one. 64 KiB: the size
+    /// of one write.
+    pub chunk_bytes_max: usize,
     /// Events of one stream that are kept for a reader that resumes it. 4,000: `replay_bytes_max`
     /// is reached first, because an encoded message takes at least 65 bytes. Each event takes 16
     /// bytes in addition to its text, so a stream of the shortest events takes 64 KiB more.
@@ -359,6 +368,7 @@ impl ServerLimits {
         unread_bytes_max: 16 * 1024 * 1024,
         unread_bytes_total_max: 256 * 1024 * 1024,
         unread_bytes_per_caller_max: 64 * 1024 * 1024,
+        chunk_bytes_max: 64 * 1024,
         replay_events_max: 4000,
         replay_bytes_max: 256 * 1024,
         replay_bytes_total_max: 64 * 1024 * 1024,
@@ -372,6 +382,45 @@ impl ServerLimits {
         store_page_bytes_max: 64 * 1024,
         store_replays_max: 1024,
         store_replays_per_caller_max: 256,
+    };
+}
+
+impl ServerLimits {
+    /// For devices: four clients, whose sessions, bodies and event streams take at most 40 KiB in
+    /// addition to what [`Limits::SMALL`](crate::peer::Limits::SMALL) allows to each session.
+    pub const SMALL: Self = Self {
+        // Calls with short arguments, and the metadata of 2026-07-28.
+        body_bytes_max: 2 * 1024,
+        kept_headers_bytes_max: 256,
+        bodies_bytes_max: 8 * 1024,
+        bodies_bytes_per_caller_max: 6 * 1024,
+        sessions_max: 4,
+        sessions_per_caller_max: 3,
+        // An event stream and a request for each session.
+        exchanges_max: 8,
+        exchanges_per_caller_max: 6,
+        handlers_max: 8,
+        handlers_per_caller_max: 6,
+        unread_bytes_max: 4 * 1024,
+        unread_bytes_total_max: 12 * 1024,
+        unread_bytes_per_caller_max: 8 * 1024,
+        // A segment of a small network buffer.
+        chunk_bytes_max: 512,
+        // The progress of one call, and its result.
+        replay_events_max: 32,
+        replay_bytes_max: 2 * 1024,
+        replay_bytes_total_max: 8 * 1024,
+        replay_bytes_per_caller_max: 6 * 1024,
+        finished_streams_max: 4,
+        // Without a store there are none.
+        store_actions_max: 8,
+        store_bytes_max: 2 * 1024,
+        store_actions_per_caller_max: 6,
+        store_bytes_per_caller_max: 1024,
+        store_page_events_max: 8,
+        store_page_bytes_max: 1024,
+        store_replays_max: 2,
+        store_replays_per_caller_max: 1,
     };
 }
 

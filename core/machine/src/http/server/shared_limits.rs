@@ -154,6 +154,7 @@ impl ServerLimits {
             finished_streams_max: _,
             store_page_events_max: _,
             store_page_bytes_max: _,
+            chunk_bytes_max: _,
         } = self;
         [
             SharedLimit::new(R::Exchanges, *exchanges_max, *exchanges_per_caller_max),

@@ -14,9 +14,6 @@ use super::session::STANDALONE;
 use super::session::Transport;
 use super::{Connection, Server};
 
-/// The maximum length of a chunk in bytes: the size of one write.
-const CHUNK: usize = 64 * 1024;
-
 /// The keep-alive comment.
 const COMMENT: &[u8] = b":\n\n";
 
@@ -92,7 +89,8 @@ impl Server {
             entry.sent_at = now;
             let stream = self.connections.get_mut(entry.connection?)?;
             let stream = stream.streams.get_mut(entry.stream)?;
-            return Some(ServerTransmit::Chunk(stream.take(CHUNK)));
+            let most = self.options.limits.chunk_bytes_max.max(1);
+            return Some(ServerTransmit::Chunk(stream.take(most)));
         }
         if self.is_complete(key) {
             self.finish_exchange(key, now);
