@@ -3,7 +3,6 @@
 mod answers;
 mod assignment;
 mod callers;
-mod catalog_change;
 mod consistency;
 mod displacement;
 mod exchange;
@@ -38,11 +37,11 @@ use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Deadlines, Index, Key, Slab};
 use mcp_sansio_sync::Arc;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Announcement, Catalog};
 use crate::http::header_params::HeaderParams;
 use crate::peer::queue::Tag;
 use crate::peer::server::ServerConfig;
-use crate::peer::{self, CloseReason, Event, Subject};
+use crate::peer::{self, CloseReason, Event, ServerCommand, Subject};
 use crate::protocol::CacheScope;
 use crate::{Instant, PanicGuard, Revisions, SessionKey};
 
@@ -340,6 +339,32 @@ impl Server {
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         self.events.pop_front()
+    }
+
+    /// Changes the catalog of the server in every session. Subscribed clients are notified of the
+    /// changed lists.
+    ///
+    /// A tool whose annotations HTTP clients must refuse is served without the checks of these
+    /// annotations; see [`UnservableTool`].
+    pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
+        let (edited, announcement) = self.server_config.edit_catalog(edit);
+        self.spread_catalog(&announcement, now);
+        edited
+    }
+
+    /// Gives the catalog to all connections, and notifies their clients.
+    fn spread_catalog(&mut self, announcement: &Announcement, now: Instant) {
+        self.reader.set_served(&self.server_config);
+        if self.shared.is_some() {
+            self.share_command(&ServerCommand::Announce(announcement.to_everyone));
+        }
+        self.note_late_items(announcement);
+        let server_config = self.server_config.clone();
+        self.for_each_connection(now, |connection| {
+            connection.machine.adopt(&server_config);
+            let changes = announcement.seen_by(connection.machine.caller());
+            let _told = connection.machine.apply(ServerCommand::Announce(changes), now);
+        });
     }
 
     // ------------------------------------------------------------------ shared by the modules
