@@ -26,15 +26,12 @@ mod connect {
 mod connect_2 {
     use mcp_sansio_tokio::{self as mcp, Host};
 
-    use mcp_sansio_tokio::{TokioStream, drive, now, seed};
-
-    async fn run(host: Host) -> Result<(), mcp::Error> {
+    async fn run(host: Host) -> Result<mcp::Client, mcp::Error> {
         let socket = tokio::net::TcpStream::connect("127.0.0.1:7000").await?;
-        let (client, endpoint) = host.connect(seed(), now());
-        tokio::spawn(drive(endpoint, TokioStream::from(socket)));
-        client.opened().await?;
+        let (reader, writer) = socket.into_split();
+        let client = mcp::connect_over(reader, writer, &host).await?;
 
-        Ok(())
+        Ok(client)
     }
 }
 

@@ -85,7 +85,7 @@ fn children_and_servers_on_http_are_in_one_list_with_threads() {
     assert_eq!(result.first_text(), Some("Hello!"));
     for (_, connection) in servers.close() {
         let client = connection.clone();
-        connection.shutdown().unwrap();
+        connection.shutdown().wait().unwrap();
         assert!(client.close_reason().is_some());
     }
     first.join().unwrap();
@@ -214,7 +214,7 @@ fn the_servers_of_a_configuration_are_started_and_the_others_named_on_smol() {
 #[test]
 fn the_servers_of_a_configuration_are_started_and_the_others_named_with_threads() {
     use mcp_sansio_std::{
-        AnyConnection, HttpListener, HttpService, block_on, connect_servers, sleep,
+        AnyConnection, HttpListener, HttpService, Wait, block_on, connect_servers, sleep,
     };
 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -225,7 +225,7 @@ fn the_servers_of_a_configuration_are_started_and_the_others_named_with_threads(
     connect_servers(&servers, configured.config.clone(), &host).unwrap();
     block_on(configured.check(&servers, sleep));
     for (_, connection) in servers.close() {
-        connection.shutdown().unwrap();
+        connection.shutdown().wait().unwrap();
     }
 }
 
@@ -237,4 +237,74 @@ async fn no_server_of_a_configuration_is_started_if_one_has_an_ambiguous_name() 
     let refused = mcp_sansio_tokio::connect_servers(&servers, config, &Host::new("h", "1"));
     assert!(refused.unwrap_err().to_string().contains("a_b"));
     assert!(servers.states().is_empty());
+}
+
+// ------------------------------------------------------------------ any reader and writer
+
+fn greeting(
+    result: Result<mcp_sansio::protocol::CallToolResult, mcp_sansio_handlers::ClientError>,
+) {
+    assert_eq!(result.unwrap().first_text(), Some("Hello!"));
+}
+
+#[tokio::test]
+async fn a_client_connects_over_a_reader_and_a_writer_and_its_drop_ends_the_server_on_tokio() {
+    use mcp_sansio_tokio::{connect_over, serve};
+
+    let (here, there) = tokio::io::duplex(64);
+    let (reader, writer) = tokio::io::split(there);
+    let server = tokio::spawn(serve(remote(), reader, writer));
+    let (reader, writer) = tokio::io::split(here);
+    let client = connect_over(reader, writer, &Host::new("h", "1")).await.unwrap();
+    greeting(client.call_tool("hello", &NoArguments {}).await);
+    drop(client);
+    server.await.unwrap().unwrap();
+
+    let (here, there) = tokio::io::duplex(64);
+    drop(there);
+    let (reader, writer) = tokio::io::split(here);
+    let refused = connect_over(reader, writer, &Host::new("h", "1")).await;
+    assert!(matches!(refused, Err(mcp_sansio_tokio::Error::Closed { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_client_connects_over_a_reader_and_a_writer_and_its_drop_ends_the_server_on_smol() {
+    use mcp_sansio_async_std::{connect_over, serve};
+    use smol::net::unix::UnixStream;
+
+    smol::block_on(async {
+        let (here, there) = UnixStream::pair().unwrap();
+        let server = smol::spawn(serve(remote(), there.clone(), there));
+        let client = connect_over(here.clone(), here, &Host::new("h", "1")).await.unwrap();
+        greeting(client.call_tool("hello", &NoArguments {}).await);
+        drop(client);
+        server.await.unwrap();
+    });
+}
+
+#[test]
+fn a_client_connects_over_a_socket_or_a_reader_and_a_writer_with_threads() {
+    use std::net::{Shutdown, TcpStream};
+    use std::os::unix::net::UnixStream;
+
+    use mcp_sansio_std::{Wait, connect_over, connect_stream, serve_stream};
+
+    let (here, there) = UnixStream::pair().unwrap();
+    let server = std::thread::spawn(|| serve_stream(remote(), there).unwrap());
+    let client = connect_stream(here, &Host::new("h", "1")).unwrap();
+    greeting(client.call_tool("hello", &NoArguments {}).wait());
+    drop(client);
+    server.join().unwrap();
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let there = listener.accept().unwrap().0;
+    let server = std::thread::spawn(|| serve_stream(remote(), there).unwrap());
+    let (reader, socket) = (here.try_clone().unwrap(), here.try_clone().unwrap());
+    let client = connect_over(reader, here, &Host::new("h", "1")).unwrap();
+    greeting(client.call_tool("hello", &NoArguments {}).wait());
+    client.close();
+    // The thread that reads has a duplicate of the socket.
+    socket.shutdown(Shutdown::Both).unwrap();
+    server.join().unwrap();
 }

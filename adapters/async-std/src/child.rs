@@ -1,9 +1,10 @@
 use std::process;
 
+use futures_lite::{AsyncRead, AsyncWrite};
 use mcp_sansio_async::child::{self, Process};
-use mcp_sansio_handlers::Host;
+use mcp_sansio_handlers::{Client, Host};
 
-use crate::runtime::AsyncRuntime;
+use crate::runtime::{AsyncRuntime, FuturesStream};
 use crate::{Error, SpawnOptions};
 
 pub(crate) type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<AsyncRuntime>;
@@ -42,4 +43,19 @@ pub async fn spawn_with(
     options: SpawnOptions,
 ) -> Result<ChildConnection, Error> {
     child::connect_with(command, host, options).await
+}
+
+/// Connects to a server over a reader and a writer, such as the halves of a socket: the counterpart
+/// of [`serve`](crate::serve). A spawned task drives the connection, until it is closed with
+/// [`Client::close`](crate::Client::close) or the last handle and call are dropped.
+///
+/// # Errors
+///
+/// [`Error::Closed`]: the connection could not be opened.
+pub async fn connect_over<R, W>(reader: R, writer: W, host: &Host) -> Result<Client, Error>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    child::connect_over::<AsyncRuntime>(FuturesStream::new(reader, writer), host).await
 }

@@ -6,7 +6,8 @@
 //!
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client that starts its server: [`spawn`].
-//! * A server or a client on a socket: [`drive`] a [`SocketStream`].
+//! * A server or a client on a socket, or any reader and writer: [`serve`] and [`connect_over`], or
+//!   [`drive`] a [`SocketStream`].
 //! * The same on a connection that carries messages, such as a WebSocket, [`drive`] a
 //!   [`MessageStream`].
 //! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ. With
@@ -58,7 +59,7 @@ mod serve;
 mod socket_stream;
 
 #[cfg(feature = "client")]
-pub use child::{ChildConnection, ChildServer, spawn, spawn_with};
+pub use child::{ChildConnection, ChildServer, connect_over, spawn, spawn_with};
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]

@@ -1,7 +1,6 @@
 //! Servers as child processes: the blocking version of those of `mcp_sansio_async`.
 
-use std::fmt::Debug;
-use std::io;
+use std::io::{self, Read, Write};
 use std::ops::Deref;
 use std::process::Command;
 
@@ -9,7 +8,7 @@ use mcp_sansio_async::child::{self, ExitReport, GracePeriods, Process, SpawnErro
 use mcp_sansio_handlers::{Client, Host, ServerConnection};
 
 use crate::runtime::ThreadRuntime;
-use crate::{Error, SpawnOptions, Stderr, block_on};
+use crate::{AnyConnection, Error, PipeStream, SpawnOptions, Stderr, ThreadedStream, block_on};
 
 pub(crate) type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<ThreadRuntime>;
 
@@ -167,50 +166,9 @@ impl Deref for ChildConnection {
     }
 }
 
-// ------------------------------------------------------------------ any connection
-
-/// A connection to a server, over any transport: the type of connections in
-/// [`Servers`](crate::Servers) of several kinds. Derefs to the [`Client`].
-///
-/// Create it with `from` of a connection.
-#[derive(Debug)]
-pub struct AnyConnection(Box<dyn Connection>);
-
-/// A connection to a server, in an [`AnyConnection`].
-pub(crate) trait Connection: Debug + Deref<Target = Client> + Send + Sync {
-    /// Closes the connection, and waits until it is closed.
-    fn shutdown(self: Box<Self>) -> Result<(), Error>;
-}
-
-impl AnyConnection {
-    pub(crate) fn new(connection: impl Connection + 'static) -> Self {
-        Self(Box::new(connection))
-    }
-
-    /// Closes the connection: [`ChildConnection::shutdown`], `HttpConnection::close` or
-    /// [`Client::close`].
-    ///
-    /// # Errors
-    ///
-    /// As [`ChildConnection::shutdown`].
-    pub fn shutdown(self) -> Result<(), Error> {
-        self.0.shutdown()
-    }
-}
-
-impl From<child::ChildConnection<AsyncProcess>> for AnyConnection {
-    fn from(connection: child::ChildConnection<AsyncProcess>) -> Self {
-        Self::new(ChildConnection(connection))
-    }
-}
-
-impl ServerConnection for AnyConnection {
-    fn client(&self) -> &Client {
-        self
-    }
-
-    fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
-        Error::is_permanent_in(error)
+impl From<ChildConnection> for AnyConnection {
+    fn from(connection: ChildConnection) -> Self {
+        connection.0.into()
     }
 }
 
@@ -224,50 +182,36 @@ impl ServerConnection for ChildConnection {
     }
 }
 
-impl From<ChildConnection> for AnyConnection {
-    fn from(connection: ChildConnection) -> Self {
-        Self::new(connection)
-    }
+// ------------------------------------------------------------------ any stream
+
+/// Connects to a server over a reader and a writer, each on its own thread: the
+/// counterpart of [`serve`](crate::serve()). A thread drives the connection, until it is closed with
+/// [`Client::close`](crate::Client::close) or the last handle and call are dropped.
+///
+/// For sockets use [`connect_stream`], which needs no threads for them.
+///
+/// # Errors
+///
+/// [`Error::Closed`]: the connection could not be opened.
+pub fn connect_over(
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+    host: &Host,
+) -> Result<Client, Error> {
+    block_on(child::connect_over::<ThreadRuntime>(ThreadedStream::new(reader, writer), host))
 }
 
-impl Connection for ChildConnection {
-    fn shutdown(self: Box<Self>) -> Result<(), Error> {
-        (*self).shutdown().map(drop)
-    }
-}
-
-impl From<Client> for AnyConnection {
-    /// Of a connection that the application drives.
-    fn from(client: Client) -> Self {
-        Self::new(DrivenConnection(client))
-    }
-}
-
-/// A connection that the application drives.
-#[derive(Debug)]
-struct DrivenConnection(Client);
-
-impl Deref for DrivenConnection {
-    type Target = Client;
-
-    fn deref(&self) -> &Client {
-        &self.0
-    }
-}
-
-impl Connection for DrivenConnection {
-    fn shutdown(self: Box<Self>) -> Result<(), Error> {
-        self.0.close();
-        Ok(())
-    }
-}
-
-impl Deref for AnyConnection {
-    type Target = Client;
-
-    fn deref(&self) -> &Client {
-        &self.0
-    }
+/// Connects to a server over a socket, a `TcpStream` or a `UnixStream`: the counterpart of
+/// [`serve_stream`](crate::serve_stream). A thread drives the connection, as for [`connect_over`].
+///
+/// # Errors
+///
+/// [`Error::Closed`], as [`connect_over`], or [`Error::System`]: the socket cannot be used.
+pub fn connect_stream(
+    stream: impl TryInto<PipeStream, Error = io::Error>,
+    host: &Host,
+) -> Result<Client, Error> {
+    block_on(child::connect_over::<ThreadRuntime>(stream.try_into()?, host))
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio_async::http_client;
 use mcp_sansio_handlers::{Client, Host, ServerConnection, Servers, ServersConfig, ServersError};
 
-use crate::child::{AnyConnection, AsyncProcess, Connection};
+use crate::child::AsyncProcess;
 use crate::runtime::ThreadRuntime;
-use crate::{ConnectorError, Error, block_on};
+use crate::{AnyConnection, ConnectorError, Error, block_on};
 
 /// Performs HTTP exchanges: connection pool, TLS, proxies; HTTP/1.1. Each connection has a thread.
 pub type Connector = http_client::Connector<ThreadRuntime>;
@@ -130,12 +130,13 @@ pub struct HttpConnection {
     closes: CloseOnDrop,
 }
 
+/// `None` if the connection is to stay open.
 #[derive(Debug)]
-struct CloseOnDrop(Client);
+struct CloseOnDrop(Option<Client>);
 
 impl HttpConnection {
     fn new(connection: mcp_sansio_async::names::HttpConnection) -> Self {
-        let closes = CloseOnDrop(connection.clone());
+        let closes = CloseOnDrop(Some(connection.clone()));
         Self { connection, closes }
     }
 
@@ -160,19 +161,13 @@ impl Deref for HttpConnection {
     type Target = Client;
 
     fn deref(&self) -> &Client {
-        &self.closes.0
+        &self.connection
     }
 }
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-impl From<mcp_sansio_async::names::HttpConnection> for AnyConnection {
-    fn from(connection: mcp_sansio_async::names::HttpConnection) -> Self {
-        HttpConnection::new(connection).into()
+        self.0.iter().for_each(Client::close);
     }
 }
 
@@ -188,14 +183,9 @@ impl ServerConnection for HttpConnection {
 
 impl From<HttpConnection> for AnyConnection {
     fn from(connection: HttpConnection) -> Self {
-        Self::new(connection)
-    }
-}
-
-impl Connection for HttpConnection {
-    fn shutdown(self: Box<Self>) -> Result<(), Error> {
-        self.close();
-        Ok(())
+        let HttpConnection { connection, mut closes } = connection;
+        closes.0 = None;
+        connection.into()
     }
 }
 

@@ -10,7 +10,8 @@
 //! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve()`] for any reader and writer.
 //!   They block until the connection ends; handlers run on the calling thread.
 //! * A client: [`spawn`] starts a server as a child process and drives the connection on its own
-//!   thread; [`Wait`] waits for results on any other thread.
+//!   thread; [`Wait`] waits for results on any other thread. [`connect_stream`] connects over a
+//!   socket, [`connect_over`] over any reader and writer.
 //! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ. With
 //!   the feature `http-client`, `connect_servers` starts those of an `mcpServers` file.
 //! * A server on HTTP: `serve_http`, with the feature `http-server`.
@@ -56,7 +57,7 @@ mod wait;
 
 pub use background_driver::BackgroundDriver;
 #[cfg(feature = "client")]
-pub use child::{AnyConnection, ChildConnection, ChildServer, spawn, spawn_with};
+pub use child::{ChildConnection, ChildServer, connect_over, connect_stream, spawn, spawn_with};
 #[cfg(unix)]
 pub use fd_stream::FdStream;
 #[cfg(all(unix, feature = "http-client"))]

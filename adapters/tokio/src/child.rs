@@ -4,8 +4,8 @@ use std::process::{ExitStatus, Stdio};
 use std::task::{Context, Poll, ready};
 
 use mcp_sansio_async::child::{self, Process, SpawnError, Started};
-use mcp_sansio_handlers::Host;
-use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use mcp_sansio_handlers::{Client, Host};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::runtime::TokioRuntime;
@@ -65,6 +65,34 @@ pub async fn spawn_with(
     options: SpawnOptions,
 ) -> Result<ChildConnection, Error> {
     child::connect_with(command, host, options).await
+}
+
+/// Connects to a server over a reader and a writer, such as the halves of a socket: the counterpart
+/// of [`serve`](crate::serve). A spawned task drives the connection, until it is closed with
+/// [`Client::close`](crate::Client::close) or the last handle and call are dropped.
+///
+/// ```no_run
+/// use mcp_sansio_tokio::{self as mcp, Host};
+///
+/// # async fn run(host: Host) -> Result<(), mcp::Error> {
+/// let (reader, writer) = tokio::net::TcpStream::connect("127.0.0.1:7000").await?.into_split();
+/// let client = mcp::connect_over(reader, writer, &host).await?;
+/// # drop(client); Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Closed`]: the connection could not be opened.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with I/O and time enabled.
+pub async fn connect_over<R, W>(reader: R, writer: W, host: &Host) -> Result<Client, Error>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    child::connect_over::<TokioRuntime>(TokioStream::new(reader, writer), host).await
 }
 
 /// A child process managed by tokio.

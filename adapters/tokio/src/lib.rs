@@ -5,7 +5,8 @@
 //!
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client that starts its server: [`spawn`].
-//! * A server or a client on a socket: [`drive`] a [`TokioStream`].
+//! * A server or a client on a socket, or any reader and writer: [`serve`] and [`connect_over`], or
+//!   [`drive`] a [`TokioStream`].
 //! * The same on a connection that carries messages, such as a WebSocket: [`drive`] a
 //!   [`MessageStream`].
 //! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ. With
@@ -54,7 +55,7 @@ mod timer;
 pub mod tower;
 
 #[cfg(feature = "client")]
-pub use child::{ChildConnection, ChildServer, spawn, spawn_with};
+pub use child::{ChildConnection, ChildServer, connect_over, spawn, spawn_with};
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]

@@ -5,11 +5,14 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use mcp_sansio::Spawner;
 use mcp_sansio::peer::CloseReason;
-use mcp_sansio_handlers::{Client, ServerConnection};
+use mcp_sansio::stream::Endpoint as _;
+use mcp_sansio_handlers::{Client, Host, ServerConnection};
 
 use super::{ChildConnection, Process};
 use crate::error::Error;
+use crate::{ByteStream, Driver, Runtime, seed};
 
 /// Handling of a child's standard error. It is always read, so that the child never blocks, and the
 /// last lines are kept for reports.
@@ -212,6 +215,30 @@ impl<P: Process> Connection for ChildConnection<P> {
     fn shutdown(self: Box<Self>) -> Shutdown {
         Box::pin(async { (*self).shutdown().await.map(drop) })
     }
+}
+
+/// Connects to the server at the other end of `stream`. A spawned task drives the connection, until
+/// it is [closed](Client::close) or the last handle and call are dropped.
+///
+/// # Errors
+///
+/// [`Error::Closed`]: the connection could not be opened.
+///
+/// # Panics
+///
+/// Where [`Runtime::current`] does.
+pub async fn connect_over<R: Runtime>(
+    stream: impl ByteStream + Send + 'static,
+    host: &Host,
+) -> Result<Client, Error> {
+    let runtime = R::current();
+    let (client, mut endpoint) = host.connect(seed(), runtime.now());
+    endpoint.set_spawner(Spawner::new(R::spawn_blocking));
+    let driver = Driver::new(endpoint, stream, runtime.timer());
+    // The client learns why the connection ends.
+    runtime.spawn(async { drop(driver.await) });
+    client.opened().await?;
+    Ok(client)
 }
 
 impl From<Client> for AnyConnection {

@@ -7,6 +7,7 @@ mod process;
 mod server;
 mod stream;
 
+pub use any::connect_over;
 use any::{Stderr, StderrTail};
 pub use connection::{ChildConnection, TransferDirection, connect, connect_with};
 pub use process::{ExitReport, Process, SpawnError, Started};
