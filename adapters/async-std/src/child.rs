@@ -15,7 +15,7 @@ pub type ChildServer = child::ChildServer<AsyncProcess>;
 /// The standard output and input of a child process, as a [`ByteStream`](mcp_sansio_async::ByteStream).
 pub type ChildStream = child::ChildStream<<AsyncProcess as Process>::Stream>;
 
-/// A client connected to a server process that it started. Derefs to the [`Client`](crate::Client).
+/// A client connected to a server process that it started. Derefs to the [`Client`].
 pub type ChildConnection = child::ChildConnection<AsyncProcess>;
 
 /// Starts a server as a child process and connects to it. A spawned task drives the connection.
@@ -46,8 +46,8 @@ pub async fn spawn_with(
 }
 
 /// Connects to a server over a reader and a writer, such as the halves of a socket: the counterpart
-/// of [`serve`](crate::serve). A spawned task drives the connection, until it is closed with
-/// [`Client::close`](crate::Client::close) or the last handle and call are dropped.
+/// of [`serve()`](crate::serve()). A spawned task drives the connection, until it is closed with
+/// [`Client::close`] or the last handle and call are dropped.
 ///
 /// # Errors
 ///

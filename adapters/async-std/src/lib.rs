@@ -6,8 +6,8 @@
 //!
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client that starts its server: [`spawn`].
-//! * A server or a client on a socket, or any reader and writer: [`serve`] and [`connect_over`], or
-//!   [`drive`] a [`SocketStream`].
+//! * A server or a client on a socket, or any reader and writer: [`serve()`] and [`connect_over`],
+//!   or [`drive`] a [`SocketStream`].
 //! * The same on a connection that carries messages, such as a WebSocket, [`drive`] a
 //!   [`MessageStream`].
 //! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ. With

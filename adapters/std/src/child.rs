@@ -185,8 +185,8 @@ impl ServerConnection for ChildConnection {
 // ------------------------------------------------------------------ any stream
 
 /// Connects to a server over a reader and a writer, each on its own thread: the
-/// counterpart of [`serve`](crate::serve()). A thread drives the connection, until it is closed with
-/// [`Client::close`](crate::Client::close) or the last handle and call are dropped.
+/// counterpart of [`serve()`](crate::serve()). A thread drives the connection, until it is closed
+/// with [`Client::close`] or the last handle and call are dropped.
 ///
 /// For sockets use [`connect_stream`], which needs no threads for them.
 ///
