@@ -14,6 +14,7 @@
 //! 7. [`Script`]: a peer that expects and sends messages of your choice.
 //! 8. [`Recording`] and [`assert_replays`]: a regression test of a
 //!    session.
+//! 9. [`transport::check`]: the conformance harness for a transport of your own.
 //!
 //! [`Stream`] and `Http` are the transports of a pair, for endpoints of your own.
 //!
@@ -57,6 +58,7 @@ mod recording;
 mod script;
 mod stream;
 mod transcript;
+pub mod transport;
 
 pub use call::call;
 pub use clock::VirtualClock;

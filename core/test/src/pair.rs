@@ -222,15 +222,27 @@ impl<T: Transport> Pair<T> {
     /// If nothing can make the future ready any more, or it is not ready after 10,000 timers.
     #[track_caller]
     pub fn run<F: IntoFuture>(&mut self, future: F) -> F::Output {
-        let mut future = pin!(future.into_future());
+        let mut output = None;
+        let is_ready = {
+            let future = future.into_future();
+            self.try_run(pin!(async { output = Some(future.await) }))
+        };
+        match output {
+            Some(output) if is_ready => output,
+            _ => panic!("the future is never ready:\n{}", self.transcript),
+        }
+    }
+
+    /// Like [`run`](Self::run), and returns whether the future became ready.
+    pub(crate) fn try_run(&mut self, mut future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> bool {
         for _ in 0..STEPS_MAX {
-            if let Some(output) = self.poll(future.as_mut()) {
-                return output;
+            if self.poll(future.as_mut()).is_some() {
+                return true;
             }
             let Some(next) = self.transport.poll_timeout() else { break };
             self.advance_to(next);
         }
-        panic!("the future is never ready:\n{}", self.transcript)
+        false
     }
 
     /// Runs both sides until `future` is ready or there is no more progress at the current time.

@@ -9,6 +9,7 @@ mod http;
 mod running;
 mod script;
 mod transcript;
+mod transport;
 
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio_handlers::{Call, NoArguments, Server};
