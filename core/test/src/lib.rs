@@ -49,7 +49,6 @@
 extern crate alloc;
 
 mod call;
-mod clock;
 mod faults;
 mod http;
 mod identity;
@@ -61,11 +60,10 @@ mod transcript;
 pub mod transport;
 
 pub use call::call;
-pub use clock::VirtualClock;
 pub use faults::Faults;
 pub use http::{Http, HttpPair, URL, connect_http};
 pub use identity::Identity;
-pub use pair::{Pair, Transport};
+pub use pair::{Pair, Transport, VirtualClock};
 pub use recording::{Recording, assert_replays};
 pub use script::Script;
 pub use stream::{Stream, StreamPair, connect};
