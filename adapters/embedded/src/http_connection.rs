@@ -18,37 +18,9 @@ use mcp_sansio::{Caller, Instant};
 use mcp_sansio_handlers::handler::Threading;
 
 use crate::driver::{fault, first, pause, until};
-use crate::{Clock, DriveError, HttpService, NextPoll};
+use crate::{Clock, DriveError, HttpBuffers, HttpBuffersTooShort, HttpService, NextPoll};
 
 type SocketFault<E> = Fault<DriveError<E, E>>;
-
-/// The memory of a connection, which a program lends it.
-#[derive(Debug)]
-pub struct HttpBuffers<'b> {
-    /// For the head of a request, and what follows it until it is handled. Its length, less 64
-    /// bytes, limits a head: a longer one is refused with 431. Heads of the usual clients take 300
-    /// to 700 bytes, a long token not included.
-    pub input: &'b mut [u8],
-    /// For the body of a request. Its length limits a body, in addition to
-    /// [`ServerLimits::body_bytes_max`](mcp_sansio::http::ServerLimits): a longer one is refused
-    /// with 413.
-    pub body: &'b mut [u8],
-    /// For the response: heads, bodies and events pass through it in parts. At least 16 bytes
-    /// longer than [`ServerLimits::chunk_bytes_max`](mcp_sansio::http::ServerLimits).
-    pub output: &'b mut [u8],
-}
-
-/// The buffers of a connection are too short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum HttpBuffersTooShort {
-    /// [`HttpBuffers::input`].
-    #[error("the input buffer of a connection must have at least 256 bytes")]
-    Input,
-    /// [`HttpBuffers::output`].
-    #[error("the output buffer of a connection must be 16 bytes longer than `chunk_bytes_max`")]
-    Output,
-}
 
 /// The part of the input buffer behind a head that the body passes through.
 const ROOM: usize = 64;

@@ -93,9 +93,11 @@ pub use driver::{Clock, DriveError, Driver};
 #[cfg(feature = "embassy-time")]
 pub use embassy_clock::EmbassyClock;
 #[cfg(feature = "http")]
-pub use http_connection::{HttpBuffers, HttpBuffersTooShort, HttpConnection};
+pub use http_connection::HttpConnection;
 #[cfg(feature = "http")]
-pub use http_service::{HttpAccess, HttpService, HttpServiceError};
+pub use http_service::{
+    HttpAccess, HttpBuffers, HttpBuffersTooShort, HttpService, HttpServiceError,
+};
 #[cfg(feature = "http")]
 pub use mcp_sansio::http;
 pub use mcp_sansio::stream::StreamSettings;
