@@ -25,9 +25,6 @@ type SocketFault<E> = Fault<DriveError<E, E>>;
 /// The part of the input buffer behind a head that the body passes through.
 const ROOM: usize = 64;
 
-/// The longest framing of a chunk: its length in eight digits, and two line ends, rounded up.
-const FRAMING: usize = 16;
-
 /// Header fields of a request. Browsers send about twenty.
 const FIELDS_MAX: usize = 40;
 
@@ -392,12 +389,7 @@ impl<K: Threading> HttpService<K> {
         buffers: HttpBuffers<'b>,
     ) -> Result<HttpConnection<'b>, HttpBuffersTooShort> {
         let chunk = self.server().machine().options().limits_ref().chunk_bytes_max;
-        if buffers.input.len() < 256 {
-            return Err(HttpBuffersTooShort::Input);
-        }
-        if buffers.output.len() < chunk.saturating_add(FRAMING) {
-            return Err(HttpBuffersTooShort::Output);
-        }
+        buffers.check(chunk)?;
         Ok(HttpConnection {
             buffers,
             remote: None,

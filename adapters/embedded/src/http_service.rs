@@ -136,6 +136,22 @@ pub struct HttpBuffers<'b> {
     pub output: &'b mut [u8],
 }
 
+impl HttpBuffers<'_> {
+    /// The longest framing of a chunk: its length in eight digits, and two line ends, rounded up.
+    const FRAMING: usize = 16;
+
+    /// Checks the lengths for chunks of at most `chunk` bytes.
+    pub(crate) const fn check(&self, chunk: usize) -> Result<(), HttpBuffersTooShort> {
+        if self.input.len() < 256 {
+            return Err(HttpBuffersTooShort::Input);
+        }
+        if self.output.len() < chunk.saturating_add(Self::FRAMING) {
+            return Err(HttpBuffersTooShort::Output);
+        }
+        Ok(())
+    }
+}
+
 /// The buffers of a connection are too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -342,7 +342,7 @@ impl<T: Transport> Pair<T> {
     }
 }
 
-/// A clock that moves only when a [`Pair`](crate::Pair) moves it. Clones show the same time.
+/// A clock that moves only when a [`Pair`] moves it. Clones show the same time.
 ///
 /// Pass a clone to functions of your application that need the time, for example the `unix_time` of
 /// `Server::protect`, and create the pair with [`Pair::with_clock`](crate::Pair::with_clock).
