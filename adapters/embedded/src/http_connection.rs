@@ -485,7 +485,7 @@ impl HttpConnection<'_> {
     /// Runs the connection over the halves of a socket, on an executor, until it is over. Dropping
     /// the future disconnects the client.
     ///
-    /// Run the [service](HttpService::run) beside it.
+    /// Run the [service](HttpService::run) concurrently.
     ///
     /// # Errors
     ///

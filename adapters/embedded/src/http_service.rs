@@ -41,7 +41,7 @@ pub enum HttpAccess {
     /// during the pairing, or is printed on the device. Others are refused with 401.
     ///
     /// At least [`TOKEN_LENGTH_MIN`](Self::TOKEN_LENGTH_MIN) visible ASCII characters, because
-    /// nothing limits how often a client may guess. It travels as it is: without TLS, whoever can
+    /// nothing limits how often a client may guess. Without TLS it is sent in clear: anyone who can
     /// listen on the network can use it.
     Token(String),
     /// Everyone who can reach the device.
@@ -167,8 +167,8 @@ pub enum HttpBuffersTooShort {
 /// A server on HTTP, with its handlers and timers, for the [connections](crate::HttpConnection) of
 /// all its clients.
 ///
-/// Drive it beside them: with [`poll`](Self::poll) in a bare loop, with [`run`](Self::run) on an
-/// executor. It does no I/O.
+/// Drive it together with them: with [`poll`](Self::poll) in a bare loop, with [`run`](Self::run)
+/// on an executor. It does no I/O.
 pub struct HttpService<K: Threading = Local> {
     server: HttpServer<K>,
     reader: RequestReader,
@@ -284,7 +284,7 @@ impl<K: Threading> HttpService<K> {
         self.woken.is_set()
     }
 
-    /// Runs handlers and timers on an executor, forever. Run the connections beside it.
+    /// Runs handlers and timers on an executor, forever. Run the connections concurrently.
     pub async fn run(service: &RefCell<Self>, clock: &impl Clock) {
         loop {
             let deadline = service.borrow().server.poll_timeout();
@@ -406,7 +406,7 @@ impl<K: Threading> HttpService<K> {
         exchange
     }
 
-    /// Returns the next output of an exchange. If there is none, the waker in `cx` is woken later.
+    /// Returns the next output of an exchange. Without output, wakes the waker in `cx` later.
     pub(crate) fn poll_transmit(
         &mut self,
         exchange: ExchangeId,

@@ -27,7 +27,8 @@ pub trait Endpoint {
         let _ = guard;
     }
 
-    /// Runs [jobs](crate::Job) that may block with `spawn`, unless the application has set where they run.
+    /// Runs [jobs](crate::Job) that may block with `spawn`, unless the application has set where
+    /// they run.
     /// Call it before all other methods if the adapter has threads that may block. `spawn` is
     /// called where the endpoint is driven, and must not block.
     ///

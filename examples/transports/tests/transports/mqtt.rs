@@ -169,7 +169,7 @@ async fn clients_find_a_server_share_it_and_see_it_go() {
     for client in clients {
         client.closed().await;
     }
-    // The registration is gone: nobody is found.
+    // The server is no longer registered, so discovery finds none.
     let search = connect(&broker, "eve", "sensors/kitchen");
     assert!(tokio::time::timeout(Duration::from_millis(200), search).await.is_err());
 }

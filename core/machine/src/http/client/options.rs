@@ -105,8 +105,7 @@ impl HttpClientOptions {
     /// on by default.
     ///
     /// Deprecated by the specification in 2025-03-26, and removed when its policy for deprecated
-    /// features has been final for three months: servers
-    /// use Streamable HTTP.
+    /// features has been final for three months: servers use Streamable HTTP.
     // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-009]
     #[must_use]
     pub const fn old_transport(mut self, old_transport: bool) -> Self {
