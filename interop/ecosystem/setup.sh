@@ -12,7 +12,8 @@ for file in "$here"/requirements/*.txt; do
   # Installed before, from the same file.
   cmp --silent "$file" "$dir/$name/requirements.txt" && continue
   [ -x "$dir/$name/bin/python" ] || python3 -m venv "$dir/$name"
-  "$dir/$name/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$file"
+  # Only the modules that are imported get compiled, by Python.
+  "$dir/$name/bin/pip" install --quiet --disable-pip-version-check --no-compile --no-deps -r "$file"
   cp "$file" "$dir/$name/requirements.txt"
 done
 if ! cmp --silent "$here/package-lock.json" "$dir/node/package-lock.json"; then

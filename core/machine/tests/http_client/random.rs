@@ -251,12 +251,12 @@ impl Chaos {
 #[test]
 fn every_call_ends_exactly_once_under_random_server_behaviour() {
     let mut opened = 0;
-    for seed in 0..1500 {
+    for seed in 0..500 {
         let transcript = Chaos::new(seed).run();
         opened += usize::from(transcript.contains("Opened("));
         if seed % 50 == 0 {
             assert_eq!(transcript, Chaos::new(seed).run(), "{seed}");
         }
     }
-    assert!(opened > 500, "only {opened} connections opened");
+    assert!(opened > 160, "only {opened} connections opened");
 }

@@ -14,6 +14,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Instant, Revision, Revisions};
 
+use crate::cuts::cut_step;
 use crate::network::{Application, Cuts, Network};
 use crate::played::HttpClient as Client;
 use crate::played::HttpServer as Server;
@@ -166,9 +167,7 @@ fn expect_everything_once(work: &Work, revision: Revision, what: &str) {
 #[test]
 fn a_stream_that_is_cut_at_any_byte_is_resumed_without_loss() {
     // Rule: [RESUME-004] [RESUME-006] [RESUME-007] [SSE-011].
-    // All of them in `.ci/simulation`.
-    let step = std::env::var("MCP_SIM_CUT_STEP");
-    let step = step.map_or(7, |step| step.parse().expect("MCP_SIM_CUT_STEP is a number"));
+    let step = cut_step();
     for revision in RESUMING {
         // A regular end in the middle of a stream is how a server makes clients poll.
         let manners: &[bool] =
@@ -226,7 +225,7 @@ fn a_modern_stream_that_is_cut_ends_its_call_once_and_cancels_its_request() {
         assert!(lost <= 1, "cut at {cut}: {lost} calls are lost with one stream");
         assert!(work.working.is_empty(), "cut at {cut}: a request is still running");
         assert!(network.is_idle());
-        cut += 1;
+        cut += cut_step();
     }
     assert!(cut > 500, "the streams were only {cut} bytes long");
 }

@@ -1,10 +1,11 @@
-//! Streams that are cut at every byte, and clients that reconnect each time.
+//! Streams that are cut, and clients that reconnect each time.
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::{HttpServerOptions, ResponseMode};
 use mcp_sansio::peer::ServerMachine;
 use serde_json::Value;
 
+use crate::cuts::cut_step;
 use crate::fixtures::*;
 use crate::reply::Reply;
 use crate::test_server::TestServer;
@@ -56,7 +57,7 @@ fn a_post_stream_loses_and_repeats_nothing_when_interrupted() {
             server.answer_to(handle);
             server.reply(reply).body.len()
         };
-        for cut in 0..=length {
+        for cut in (0..=length).step_by(cut_step()) {
             // The client received `cut` bytes before the connection was lost, and the rest after
             // it.
             for late in [false, true] {
@@ -116,7 +117,7 @@ fn the_listening_stream_loses_and_repeats_nothing_when_interrupted() {
             }
             // Without an event id the client cannot resume, and has to open a new stream.
             let Some(id) = &last else {
-                cut += 1;
+                cut += cut_step();
                 continue;
             };
             let back = server.resume(&session, id);
@@ -133,7 +134,7 @@ fn the_listening_stream_loses_and_repeats_nothing_when_interrupted() {
             if at_end {
                 break;
             }
-            cut += 1;
+            cut += cut_step();
         }
     }
 }

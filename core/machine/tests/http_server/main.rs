@@ -1,5 +1,7 @@
 //! The HTTP server, with all clients played by the test.
 
+#[path = "../http_pair/cuts.rs"]
+mod cuts;
 #[path = "../schema/facts.rs"]
 mod facts;
 mod fixtures;

@@ -7,6 +7,7 @@ use mcp_sansio::http::{ResponseMode, ServerLimits, SessionId};
 use mcp_sansio::{Principal, Revision};
 use serde_json::Value;
 
+use crate::cuts::cut_step;
 use crate::fixtures::*;
 use crate::reply::{Reply, State};
 use crate::resumption::heard;
@@ -44,7 +45,7 @@ fn an_interrupted_stream_loses_and_repeats_nothing() {
         server.answer_to(handle);
         let (expected, length) = (server.reply(reply).messages(), server.reply(reply).body.len());
         assert_eq!(expected.len(), 6);
-        for cut in 0..=length {
+        for cut in (0..=length).step_by(cut_step()) {
             for late in [false, true] {
                 let (reply, handle) = call_with(&mut server, &session, 1, 3);
                 if late {
@@ -77,7 +78,7 @@ fn an_interrupted_stream_loses_and_repeats_nothing() {
 fn replays_that_are_cut_can_be_resumed() {
     // Rule: [RESUME-006]: the next replay continues after the part that was received.
     for revision in RESUMING {
-        for step in 120..400 {
+        for step in (120..400).step_by(cut_step()) {
             let (mut server, mut store) = (stored_server(), TestStore::default());
             let session = server.open(revision, "{}");
             let (mut ticket, handle) = call_with(&mut server, &session, 1, 5);
