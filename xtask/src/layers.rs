@@ -30,18 +30,20 @@ pub(crate) const LAYERS: &[&[Module]] = &[
         name: "catalog",
         knows: "tools, resources and prompts of a server, and their lists",
     }],
-    &[Module { name: "protocol", knows: "revisions, methods, capabilities, typed messages" }],
+    &[Module { name: "protocol", knows: "typed messages, in the form of each revision" }],
     &[
+        Module { name: "gate", knows: "revisions, methods, capabilities; refusals of requests" },
         Module { name: "framing", knows: "newline frames, Server-Sent Events" },
         Module { name: "seal", knows: "seals for the states of input rounds" },
         Module { name: "binding", knows: "capabilities and failures of transports" },
     ],
     &[Module { name: "jsonrpc", knows: "messages, ids, errors, batches; JSON passed on as text" }],
+    &[Module { name: "envelope", knows: "messages as a frame contains them, without allocation" }],
 ];
 
 /// Modules below all layers, which are independent of the protocol and may name one another.
-pub(crate) const FOUNDATION: [&str; 6] =
-    ["backoff", "caller", "instant", "panic_guard", "printable", "session_key"];
+pub(crate) const FOUNDATION: [&str; 5] =
+    ["backoff", "caller", "instant", "panic_guard", "printable"];
 
 /// Files with public items that are left out of the documentation, in `core/*/src`: methods of
 /// traits that only the crate implements or overrides, and what only its own handlers make.

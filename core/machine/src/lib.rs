@@ -61,66 +61,51 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
 
+#[cfg(feature = "alloc")]
 extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
+#[cfg(feature = "alloc")]
 mod backoff;
+#[cfg(feature = "alloc")]
 mod binding;
+#[cfg(feature = "alloc")]
 mod caller;
+#[cfg(feature = "alloc")]
 pub mod catalog;
+pub mod envelope;
 pub mod framing;
+pub mod gate;
 #[cfg(feature = "http")]
 pub mod http;
 mod instant;
+#[cfg(feature = "alloc")]
 pub mod jsonrpc;
 mod panic_guard;
+#[cfg(feature = "alloc")]
 pub mod peer;
 mod printable;
+#[cfg(feature = "alloc")]
 pub mod protocol;
+#[cfg(feature = "alloc")]
 mod recorded;
 #[cfg(feature = "recording")]
 pub mod recording;
 #[cfg(feature = "http")]
 pub mod seal;
-mod session_key;
+#[cfg(feature = "alloc")]
 pub mod stream;
 
+#[cfg(feature = "alloc")]
 pub use backoff::{Attempts, Backoff};
-pub use caller::{Caller, Credentials, Principal};
+#[cfg(feature = "alloc")]
+pub use caller::{Caller, Credentials, Principal, SessionKey};
+pub use gate::{Era, Revision, Revisions, UnknownRevision};
 pub use instant::Instant;
 pub use panic_guard::{PanicGuard, Panicked};
 pub use printable::Printable;
-pub use protocol::revision::{Era, Revision, Revisions, UnknownRevision};
+#[cfg(feature = "alloc")]
 pub use recorded::{Recorded, Tape};
-pub use session_key::SessionKey;
-
-/// A function of the application that may block, with its inputs: a call of a blocking handler for
-/// one request. Running it answers the request; dropping it answers the request with an internal
-/// error.
-///
-/// This crate starts no threads, so an adapter provides a function that runs jobs: see
-/// [`stream::Endpoint::set_spawner`].
-pub type Job = alloc::boxed::Box<dyn FnOnce() + Send>;
-
-/// Runs [jobs](Job) where they may block. Clones run them in the same place.
-#[derive(Clone)]
-pub struct Spawner(mcp_sansio_sync::Arc<alloc::boxed::Box<dyn Fn(Job) + Send + Sync>>);
-
-impl Spawner {
-    /// Creates a spawner. `spawn` passes a job on and returns at once.
-    pub fn new(spawn: impl Fn(Job) + Send + Sync + 'static) -> Self {
-        Self(mcp_sansio_sync::Arc::new(alloc::boxed::Box::new(spawn)))
-    }
-
-    /// Runs a job. Does not wait for it.
-    pub fn spawn(&self, job: Job) {
-        (self.0)(job);
-    }
-}
-
-impl core::fmt::Debug for Spawner {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Spawner(..)")
-    }
-}
+#[cfg(feature = "alloc")]
+pub use stream::{Job, Spawner};

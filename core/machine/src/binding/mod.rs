@@ -1,8 +1,9 @@
 //! The binding of a connection: its capabilities and its failures, as values.
 
+use alloc::string::String;
+
 mod failure;
 mod header_fields;
-mod operation_transport;
 mod rejection;
 
 pub use failure::TransportFailure;
@@ -11,7 +12,6 @@ pub(crate) use header_fields::is_allowed;
 #[cfg(feature = "http")]
 pub use header_fields::{Field, is_token_byte};
 pub use header_fields::{HeaderFields, InvalidHeader};
-pub use operation_transport::OperationTransport;
 #[cfg(feature = "http")]
 pub(crate) use rejection::DpopNonce;
 pub use rejection::{HttpRejection, Status};
@@ -67,6 +67,34 @@ impl Binding {
     /// channel has its own bounds.
     pub(crate) const fn has_one_queue(self) -> bool {
         !self.has_channels()
+    }
+}
+
+/// The connection of an operation, for its observer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperationTransport {
+    /// The protocol that carries the messages, in lower case: `http`, or `None` for a byte stream.
+    pub protocol_name: Option<&'static str>,
+    /// The version of that protocol, such as `1.1` or `2`, if the adapter knows it.
+    pub protocol_version: Option<&'static str>,
+    /// The id of the session, for messages that belong to one. It is a secret unless the server
+    /// authenticates its clients.
+    pub session_id: Option<String>,
+    /// The address of the other side: the host of the server's URL, or the address of the client.
+    pub peer_address: Option<String>,
+    /// The port of the other side.
+    pub peer_port: Option<u16>,
+    /// The header field `traceparent` of the request that carried a received message.
+    pub traceparent: Option<String>,
+    /// The header field `tracestate` of that request.
+    pub tracestate: Option<String>,
+}
+
+impl Binding {
+    /// Returns the name of the protocol that carries the messages.
+    pub(crate) const fn protocol_name(self) -> Option<&'static str> {
+        if self.has_channels() { Some("http") } else { None }
     }
 }
 

@@ -28,7 +28,6 @@ mod declaration;
 mod error;
 mod item;
 mod list;
-mod lists;
 mod page;
 #[cfg(feature = "recording")]
 pub(crate) mod snapshot;
@@ -50,8 +49,7 @@ pub use error::CatalogError;
 use item::ToolItem;
 pub use item::{CompletedArgument, Item, ItemId, ItemKind, Target, TemplateMatch};
 use list::List;
-pub use lists::Lists;
-pub use page::{PAGE_SIZE_DEFAULT, Page};
+pub use page::{Lists, PAGE_SIZE_DEFAULT, Page};
 pub use template::{
     InvalidTemplate, TEMPLATE_URI_LENGTH_MAX, check_template, has_variable, match_template,
 };

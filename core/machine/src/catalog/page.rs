@@ -4,13 +4,17 @@ use alloc::format;
 use alloc::string::String;
 use core::num::NonZeroUsize;
 
+use mcp_sansio_sync::Arc;
+
 use super::Catalog;
 use super::cursor::{read_cursor, write_cursor};
 use super::item::{ItemId, ItemKind};
 use super::list::Listing;
 use crate::Caller;
-use crate::jsonrpc::{AsJson, ErrorObject, RawJson, WriteError, WriteJson, write_string};
-use crate::protocol::revision::Era;
+use crate::Era;
+use crate::jsonrpc::{
+    AsJson, ErrorObject, Json, RawJson, WriteError, WriteJson, to_shared_json, write_string,
+};
 use crate::protocol::{CacheHints, CacheScope, Method, Revision};
 
 /// The page size of a new catalog. Many clients never request a second page, so a page should hold
@@ -170,6 +174,41 @@ impl Page<'_> {
 impl WriteJson for Page<'_> {
     fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         self.write(out, self.catalog.listing(self.kind))
+    }
+}
+
+/// The lists of a server as the sender of a request sees them, for an application that answers list
+/// requests itself: see [`Policy::lists`](crate::peer::Policy::lists).
+#[derive(Clone, Debug)]
+pub struct Lists {
+    catalog: Arc<Catalog>,
+    cache: CacheHints,
+    tasks: bool,
+}
+
+impl Lists {
+    pub(crate) const fn new(catalog: Arc<Catalog>, cache: CacheHints, tasks: bool) -> Self {
+        Self { catalog, cache, tasks }
+    }
+
+    /// Returns the result of a list request, as the machine would answer it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Catalog::list`], and an internal error if an item cannot be written at
+    /// `revision`.
+    pub fn page(
+        &self,
+        method: Method,
+        params: &RawJson<'_>,
+        revision: Revision,
+        caller: &Caller,
+    ) -> Result<Json, ErrorObject<'static>> {
+        let page = self.catalog.list(method, params, revision, &self.cache, caller)?;
+        let page = if self.tasks { page } else { page.without_tasks() };
+        to_shared_json(&page)
+            .map(Json::from)
+            .map_err(|_| ErrorObject::internal("the list cannot be written"))
     }
 }
 

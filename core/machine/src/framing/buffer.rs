@@ -1,35 +1,65 @@
-use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Bytes that were read and not yet consumed, in lent memory or in memory that grows up to a limit.
+/// Bytes that were read and not yet consumed.
 #[derive(Debug)]
-pub(super) struct Buffer<'b> {
-    storage: Storage<'b>,
+pub(super) struct Buffer<S> {
+    pub(super) storage: S,
     /// Start of the unconsumed bytes in the storage.
     start: usize,
     /// Start of the free space.
     end: usize,
 }
 
-#[derive(Debug)]
-enum Storage<'b> {
-    Lent(&'b mut [u8]),
-    /// The capacity is `size`, of which `bytes` are initialized: zeros that are written before the
-    /// bytes of a long frame would cost more than the frame.
-    Grown {
-        bytes: Vec<u8>,
-        size: usize,
-        initial: usize,
-        limit: usize,
-    },
+/// The memory of a decoder: lent, or, with the feature `alloc`, growing up to a limit.
+pub trait Storage {
+    /// Returns the initialized memory.
+    fn bytes(&self) -> &[u8];
+
+    /// Returns the initialized memory for modification.
+    fn bytes_mut(&mut self) -> &mut [u8];
+
+    /// Returns the current capacity, without growing.
+    fn capacity(&self) -> usize {
+        self.bytes().len()
+    }
+
+    /// Returns the largest capacity.
+    fn limit(&self) -> usize {
+        self.bytes().len()
+    }
+
+    /// Returns whether an empty buffer should be looked at again, although there is enough space.
+    fn is_oversized(&self) -> bool {
+        false
+    }
+
+    /// Initializes memory after `end`, to be read into.
+    fn initialize(&mut self, end: usize) {
+        let _ = end;
+    }
+
+    /// Copies `bytes`, which fit, to `end`.
+    fn copy(&mut self, end: usize, bytes: &[u8]) {
+        self.bytes_mut()[end..end + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Grows if the space after `end` is `short`, or shrinks if there is nothing before it.
+    fn resize(&mut self, end: usize, short: bool) {
+        let _ = (end, short);
+    }
 }
 
-/// Capacity that an idle growing buffer keeps. If it kept less, a peer that sends 64 KiB at a time
-/// would cause one allocation per message; if it kept more, one large message would increase the
-/// memory of an idle connection.
-pub(super) const KEPT: usize = 128 * 1024;
+impl Storage for &mut [u8] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
 
-/// Free space that [`Buffer::space`] makes before it grows, because reading only a few bytes wastes
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+/// Free space that `Buffer::space` makes before it grows, because reading only a few bytes wastes
 /// a call.
 const ROOM_WANTED: usize = 1024;
 
@@ -37,40 +67,27 @@ const ROOM_WANTED: usize = 1024;
 /// within the fast caches.
 const WALKED: usize = 32 * 1024;
 
-impl<'b> Buffer<'b> {
-    pub(super) const fn lent(storage: &'b mut [u8]) -> Self {
-        Self { storage: Storage::Lent(storage), start: 0, end: 0 }
-    }
-
-    /// Creates a buffer that allocates `initial` bytes on first use and grows up to `limit`.
-    pub(super) const fn growing(initial: usize, limit: usize) -> Self {
-        let storage = Storage::Grown { bytes: Vec::new(), size: 0, initial, limit };
+impl<S> Buffer<S> {
+    pub(super) const fn new(storage: S) -> Self {
         Self { storage, start: 0, end: 0 }
     }
 
-    /// Returns free space to read into, at most [`KEPT`] bytes of it in memory that was not used
-    /// before. It is empty only while unconsumed bytes fill the storage.
+    pub(super) const fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
+    }
+}
+
+impl<S: Storage> Buffer<S> {
+    /// Returns free space to read into. It is empty only while unconsumed bytes fill the storage.
     pub(super) fn space(&mut self) -> &mut [u8] {
         self.make_room();
-        let end = self.end;
-        if let Storage::Grown { bytes, size, .. } = &mut self.storage {
-            let length = (end + KEPT).min(*size);
-            if bytes.len() < length {
-                bytes.resize(length, 0);
-            }
-        }
-        self.storage.bytes_mut().get_mut(end..).unwrap_or_default()
+        self.storage.initialize(self.end);
+        self.storage.bytes_mut().get_mut(self.end..).unwrap_or_default()
     }
 
-    /// Makes space for `count` more bytes, at most the capacity that an idle buffer keeps. Does
-    /// nothing if the storage is lent.
-    pub(super) fn reserve(&mut self, count: usize) {
-        if let Storage::Grown { bytes, size, limit, .. } = &mut self.storage {
-            let length = self.end.saturating_add(count).min(*limit).min(KEPT);
-            if *size < length {
-                grow(bytes, size, length);
-            }
-        }
+    /// Returns the start of the free space.
+    pub(super) const fn end(&self) -> usize {
+        self.end
     }
 
     /// Marks the first `count` bytes of [`Buffer::space`] as filled; a larger `count` marks all of
@@ -82,16 +99,9 @@ impl<'b> Buffer<'b> {
     /// Copies the start of `bytes` into the buffer and returns how many bytes were copied.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> usize {
         self.make_room();
-        let count = bytes.len().min(self.capacity() - self.end);
-        let end = self.end + count;
-        match &mut self.storage {
-            Storage::Grown { bytes: stored, .. } if stored.len() < end => {
-                stored.truncate(self.end);
-                stored.extend_from_slice(&bytes[..count]);
-            }
-            storage => storage.bytes_mut()[self.end..end].copy_from_slice(&bytes[..count]),
-        }
-        self.end = end;
+        let count = bytes.len().min(self.storage.capacity() - self.end);
+        self.storage.copy(self.end, &bytes[..count]);
+        self.end += count;
         count
     }
 
@@ -125,45 +135,21 @@ impl<'b> Buffer<'b> {
         self.end -= count;
     }
 
-    pub(super) fn clear(&mut self) {
-        (self.start, self.end) = (0, 0);
-    }
-
-    /// Returns the maximum number of bytes that the buffer can hold.
-    pub(super) const fn limit(&self) -> usize {
-        match &self.storage {
-            Storage::Lent(storage) => storage.len(),
-            Storage::Grown { limit, .. } => *limit,
-        }
-    }
-
-    /// Returns the current capacity, without growing.
-    pub(super) const fn capacity(&self) -> usize {
-        match &self.storage {
-            Storage::Lent(storage) => storage.len(),
-            Storage::Grown { size, .. } => *size,
-        }
-    }
-
     /// Returns whether the space after the bytes is too small for an efficient read.
     pub(super) fn is_short(&self) -> bool {
-        self.capacity() - self.end < self.room_wanted()
-    }
-
-    /// Wanted free space; for a small buffer a fraction of its capacity, so that it grows only for
-    /// a large message.
-    fn room_wanted(&self) -> usize {
-        ROOM_WANTED.min(self.capacity() / 2).max(1)
+        let capacity = self.storage.capacity();
+        // For a small buffer a fraction of its capacity, so that it grows only for a large message.
+        capacity - self.end < ROOM_WANTED.min(capacity / 2).max(1)
     }
 
     fn make_room(&mut self) {
         if self.start == self.end {
             self.clear();
         }
-        let length = self.capacity();
+        let length = self.storage.capacity();
         let rest = self.end - self.start;
         let cheap = self.start >= WALKED && rest <= self.start / 8;
-        if !self.is_short() && !cheap && (self.end > 0 || length <= KEPT) {
+        if !self.is_short() && !cheap && (self.end > 0 || !self.storage.is_oversized()) {
             return;
         }
         // Space is first reclaimed from consumed bytes. The rest moves only when it is short or
@@ -173,88 +159,6 @@ impl<'b> Buffer<'b> {
             (self.start, self.end) = (0, rest);
         }
         let short = self.is_short();
-        if let Storage::Grown { bytes, size, initial, limit } = &mut self.storage {
-            if self.end == 0 && length > KEPT {
-                *size = KEPT.min(*limit);
-                *bytes = Vec::with_capacity(*size);
-            } else if short && length < *limit {
-                // A long frame moves less often; memory that it does not reach is not touched.
-                let times = if length < KEPT { 2 } else { 4 };
-                grow(bytes, size, (length * times).max(*initial).min(*limit));
-            }
-        }
-    }
-}
-
-/// Makes the capacity exactly `length`. Without it, `Vec` would double the capacity beyond the
-/// limit.
-fn grow(bytes: &mut Vec<u8>, size: &mut usize, length: usize) {
-    bytes.reserve_exact(length - bytes.len());
-    *size = length;
-}
-
-impl Storage<'_> {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Lent(bytes) => bytes,
-            Self::Grown { bytes, .. } => bytes,
-        }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        match self {
-            Self::Lent(bytes) => bytes,
-            Self::Grown { bytes, .. } => bytes,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn initialized(buffer: &Buffer<'_>) -> usize {
-        buffer.storage.bytes().len()
-    }
-
-    #[test]
-    fn no_zeros_are_written_where_bytes_are_copied() {
-        let mut buffer = Buffer::growing(KEPT / 8, 8 * KEPT);
-        for count in 1..=64 {
-            assert_eq!(buffer.feed(&[b'x'; KEPT / 16]), KEPT / 16);
-            assert_eq!(initialized(&buffer), count * (KEPT / 16));
-        }
-        assert_eq!(buffer.capacity(), 4 * KEPT);
-        assert_eq!(buffer.space().len(), KEPT);
-        assert_eq!(buffer.capacity(), 8 * KEPT);
-        assert_eq!(initialized(&buffer), 5 * KEPT);
-    }
-
-    #[test]
-    fn bytes_are_kept_however_they_arrive() {
-        let mut buffer = Buffer::growing(16, 4 * KEPT);
-        let (mut expected, mut next) = (Vec::new(), 0_u8);
-        for step in 0..4_000_usize {
-            let count = step * 37 % 331;
-            let bytes: Vec<u8> = (0..count).map(|at| next.wrapping_add(at as u8)).collect();
-            let taken = if step % 3 == 0 {
-                buffer.feed(&bytes)
-            } else {
-                let space = buffer.space();
-                let count = count.min(space.len());
-                space[..count].copy_from_slice(&bytes[..count]);
-                buffer.commit(count);
-                count
-            };
-            expected.extend_from_slice(&bytes[..taken]);
-            next = next.wrapping_add(taken as u8);
-            if step % 7 == 0 {
-                let consumed = (step * 53 % 1500).min(expected.len());
-                buffer.take(consumed);
-                assert_eq!(buffer.taken(consumed), &expected[..consumed]);
-                expected.drain(..consumed);
-            }
-            assert_eq!(buffer.bytes(), expected);
-        }
+        self.storage.resize(self.end, short);
     }
 }

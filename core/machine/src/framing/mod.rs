@@ -2,9 +2,16 @@
 
 mod buffer;
 mod line;
+#[cfg(feature = "alloc")]
+mod memory;
+#[cfg(feature = "alloc")]
 mod sse;
 
-pub use line::{FrameError, LineDecoder};
+pub use buffer::Storage;
+pub use line::{FrameError, Lines};
+#[cfg(feature = "alloc")]
+pub use memory::{LineDecoder, Memory};
+#[cfg(feature = "alloc")]
 pub use sse::{
     SSE_FIELD_LENGTH_MAX, SseDecoder, SseError, SseEvent, SseFieldError, write_comment,
     write_event, write_event_id, write_retry,

@@ -16,12 +16,13 @@ use serde::de::{
 };
 use serde_json::Number;
 
-use super::integer::Integer;
 use super::json_error::JsonError as Error;
 use super::omission::Omitted;
-use super::scan::{Scanner, Written};
 use super::serializer::RAW_VALUE;
 use super::text::unescape;
+use crate::envelope::Written;
+use crate::envelope::integer::Integer;
+use crate::envelope::scan::Scanner;
 
 /// Maximum nesting of arrays and objects, the same as in `serde_json`: types may be recursive, and
 /// each level uses stack.

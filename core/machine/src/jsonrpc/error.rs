@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Panicked, Printable};
 
-use super::code::ErrorCode;
 use super::raw::RawJson;
+use crate::envelope::ErrorCode;
 
 /// The `error` member of an error response.
 ///

@@ -8,6 +8,10 @@ use arrayvec::ArrayString;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+use super::text::resolved;
+use crate::envelope::IdRef;
+use crate::envelope::{Sink, WriteId, write_integer, write_string};
+
 /// Maximum length of a string id that is stored inline, in bytes: enough for a UUID of 36 bytes
 /// with a prefix. Longer ids are rare and are stored on the heap.
 pub(crate) const INLINE_LENGTH_MAX: usize = 64;
@@ -104,6 +108,25 @@ impl From<i64> for RequestId {
 impl From<&str> for RequestId {
     fn from(text: &str) -> Self {
         Self::Text(text.into())
+    }
+}
+
+impl From<IdRef<'_>> for RequestId {
+    #[inline]
+    fn from(id: IdRef<'_>) -> Self {
+        match id {
+            IdRef::Number(number) => Self::Number(number),
+            IdRef::Text(text) => Self::Text((&*resolved(text)).into()),
+        }
+    }
+}
+
+impl WriteId for RequestId {
+    fn write_id<S: Sink + ?Sized>(&self, out: &mut S) {
+        match self {
+            Self::Number(number) => write_integer(out, *number),
+            Self::Text(text) => write_string(out, text),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 use serde::de::{self, Expected, Unexpected};
 use serde::ser;
 
-use super::text::write_string;
+use crate::envelope::write_string;
 
 /// A value could not be read from JSON or written as JSON.
 ///

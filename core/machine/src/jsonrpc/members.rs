@@ -3,15 +3,16 @@ use core::iter::FusedIterator;
 use core::ops::Range;
 
 use super::raw::RawJson;
-use super::scan::Scanner;
-use super::text::{key_is, resolve_key};
+use super::text::resolved;
+use crate::envelope::scan::Scanner;
+use crate::envelope::{Entries, Entry, Written};
 
 /// An iterator over the members of an object, in order. It is empty for other values.
 ///
 /// A whole iteration is linear in the length of the object and does not allocate.
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
-    scanner: Scanner<'a>,
+    entries: Entries<'a>,
 }
 
 /// One member of an object.
@@ -33,55 +34,45 @@ impl<'a> Member<'a> {
     #[inline]
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
-        if self.key_escaped { resolve_key(self.key) } else { Cow::Borrowed(self.key) }
+        resolved(self.written())
     }
 
     /// Returns whether the key, with escapes resolved, is `name`.
     #[inline]
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
-        self.key == name || (self.key_escaped && key_is(self.key, name))
+        self.written().is(name)
+    }
+
+    #[inline]
+    pub(crate) const fn written(&self) -> Written<'a> {
+        Written { text: self.key, escaped: self.key_escaped }
+    }
+}
+
+impl<'a> From<Entry<'a>> for Member<'a> {
+    #[inline(always)]
+    fn from(entry: Entry<'a>) -> Self {
+        let Entry { key, value, range } = entry;
+        Self { key: key.text, key_escaped: key.escaped, value: value.into(), range }
     }
 }
 
 impl<'a> Members<'a> {
     /// Iterates over the members of `text`, which is one JSON value without leading white space.
     pub(crate) fn new(text: &'a str) -> Self {
-        let mut scanner = Scanner::new(text);
-        if !scanner.eat(b'{') {
-            scanner = Scanner::new("");
-        }
-        Self { scanner }
+        Self { entries: Entries::new(text) }
     }
 
     /// Iterates over the remaining members of an object; `text` starts after the first members.
     pub(crate) fn after(text: &'a str) -> Self {
-        let mut scanner = Scanner::new(text);
-        scanner.eat(b',');
-        Self { scanner }
+        Self { entries: Entries::after(text) }
     }
 
-    /// Returns the next member. If its value starts with `start`, that prefix is not scanned again:
-    /// an opening brace and complete members, the last of which is not a number.
-    // Inlined because iterating over the parameters dominates the cost of reading a message.
+    /// See [`Entries::next_after`].
     #[inline(always)]
     pub(crate) fn next_after(&mut self, start: &str) -> Option<Member<'a>> {
-        let Some(key) = self.scanner.key() else {
-            // The object has ended, or the text is not JSON: iteration stops.
-            self.scanner = Scanner::new("");
-            return None;
-        };
-        let at = self.scanner.at();
-        self.scanner.trusted_value_after(start);
-        let text = self.scanner.since(at);
-        let range = at..self.scanner.at();
-        self.scanner.eat(b',');
-        Some(Member {
-            key: key.text,
-            key_escaped: key.escaped,
-            value: RawJson::trusted(text),
-            range,
-        })
+        self.entries.next_after(start).map(Member::from)
     }
 }
 
@@ -154,12 +145,6 @@ impl RawJson<'_> {
                 return;
             }
         }
-    }
-
-    /// Returns whether the value is an array without elements.
-    pub(crate) fn is_empty_array(&self) -> bool {
-        let text = self.as_str();
-        text.starts_with('[') && Scanner::new(text).is_empty_array()
     }
 
     /// Returns whether the value is an object.

@@ -1,8 +1,136 @@
+//! Messages that may own their texts, and the frames that contain them.
+
 use alloc::borrow::Cow;
+use alloc::string::ToString;
 
 use super::error::ErrorObject;
 use super::id::RequestId;
 use super::raw::RawJson;
+use super::text::resolved;
+use crate::envelope::ErrorCode;
+use crate::envelope::MemberIndex;
+use crate::envelope::{Defect, Reason, Shape};
+use crate::envelope::{
+    Envelope, EnvelopeBatch, Envelopes, ErrorRef, ParseLimits, parse_envelope,
+    parse_recording_result,
+};
+
+/// The content of one frame.
+#[derive(Clone, Debug)]
+pub enum Frame<'a> {
+    /// One message.
+    Single(Message<'a>),
+    /// A non-empty array of messages.
+    // MCP 2025-03-26 basic/index#batching [BATCH-001]
+    Batch(Batch<'a>),
+}
+
+/// Parses the envelope of a frame in one pass over its bytes and validates the JSON. Members that
+/// JSON-RPC does not define are skipped.
+///
+/// The cost is linear in the length of `bytes`; the text is not copied.
+///
+/// # Errors
+///
+/// Fails if the frame is not a message, which is the peer's fault. [`Malformed::answer`] returns
+/// the error response.
+pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
+    match parse_envelope(bytes, limits) {
+        Ok(envelopes) => Ok(envelopes.into()),
+        Err(defect) => Err(defect.into()),
+    }
+}
+
+/// See [`parse_recording_result`].
+pub(crate) fn parse_noting_result<'a>(
+    bytes: &'a [u8],
+    limits: ParseLimits,
+    unless: &str,
+    index: &mut MemberIndex,
+) -> Result<Frame<'a>, Malformed> {
+    match parse_recording_result(bytes, limits, unless, index) {
+        Ok(envelopes) => Ok(envelopes.into()),
+        Err(defect) => Err(defect.into()),
+    }
+}
+
+impl<'a> From<Envelopes<'a>> for Frame<'a> {
+    #[inline]
+    fn from(envelopes: Envelopes<'a>) -> Self {
+        match envelopes {
+            Envelopes::Single(envelope) => Self::Single(envelope.into()),
+            Envelopes::Batch(batch) => Self::Batch(batch.into()),
+        }
+    }
+}
+
+/// The messages of a batch in order. The array is valid JSON within the limits; a malformed element
+/// does not affect the others.
+#[derive(Clone, Debug)]
+pub struct Batch<'a>(EnvelopeBatch<'a>);
+
+impl<'a> From<EnvelopeBatch<'a>> for Batch<'a> {
+    fn from(batch: EnvelopeBatch<'a>) -> Self {
+        Self(batch)
+    }
+}
+
+impl<'a> Iterator for Batch<'a> {
+    type Item = Result<Message<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next()?.map(Message::from).map_err(Malformed::from))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Batch<'_> {}
+
+/// A frame, or an element of a batch, that is not a valid message. Always the peer's fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+#[non_exhaustive]
+pub struct Malformed {
+    /// The defect.
+    pub reason: Reason,
+    /// The id, if one could be read. An id over the limit may be as long as the frame.
+    pub id: Option<RequestId>,
+    /// The apparent kind of message.
+    pub shape: Shape,
+}
+
+impl Malformed {
+    /// Refuses an array on a connection whose revision has no batches.
+    // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
+    pub(crate) const fn batch_refused() -> Self {
+        Self { reason: Reason::BatchRefused, id: None, shape: Shape::Unknown }
+    }
+
+    /// Returns the code of the error response.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        self.reason.code()
+    }
+
+    /// Returns the error response, to be sent under [`Malformed::id`], or `None` if the message
+    /// must not be answered.
+    #[must_use]
+    pub fn answer(&self) -> Option<ErrorObject<'static>> {
+        let is_answered = self.shape.is_answered();
+        is_answered.then(|| ErrorObject::new(self.code(), self.reason.to_string()))
+    }
+}
+
+impl From<Defect<'_>> for Malformed {
+    #[cold]
+    fn from(defect: Defect<'_>) -> Self {
+        let Defect { reason, id, shape } = defect;
+        Self { reason, id: id.map(RequestId::from), shape }
+    }
+}
 
 /// A message with a valid envelope. Its parameters, result or error data are raw text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,3 +174,35 @@ pub struct ResponseMessage<'a> {
     /// The `result`, always an object, or the `error`.
     pub outcome: Result<RawJson<'a>, ErrorObject<'a>>,
 }
+
+impl<'a> From<Envelope<'a>> for Message<'a> {
+    // Inlined, because a message is large to pass by value.
+    #[inline(always)]
+    fn from(envelope: Envelope<'a>) -> Self {
+        match envelope {
+            Envelope::Request { id, method, params } => Self::Request(RequestMessage {
+                id: id.into(),
+                method: resolved(method),
+                params: params.map(RawJson::from),
+            }),
+            Envelope::Notification { method, params } => Self::Notification(NotificationMessage {
+                method: resolved(method),
+                params: params.map(RawJson::from),
+            }),
+            Envelope::Response { id, outcome } => Self::Response(ResponseMessage {
+                id: id.map(RequestId::from),
+                outcome: outcome.map(RawJson::from).map_err(ErrorObject::from),
+            }),
+        }
+    }
+}
+
+impl<'a> From<ErrorRef<'a>> for ErrorObject<'a> {
+    fn from(error: ErrorRef<'a>) -> Self {
+        let ErrorRef { code, message, data } = error;
+        Self { code, message: resolved(message), data: data.map(RawJson::from) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use core::cell::RefCell;
 use core::fmt;
 
 use super::json_error::JsonError;
-use super::scan::Scanner;
+use crate::envelope::scan::Scanner;
 use crate::printable::Printable;
 
 /// The elements that [`RawJson::decode_lossy`](super::RawJson::decode_lossy) left out of the lists

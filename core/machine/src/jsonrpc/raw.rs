@@ -1,5 +1,6 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use bytestring::ByteString;
@@ -9,14 +10,14 @@ use serde::de::{
 use serde::ser::{Error as _, Serialize, SerializeStruct, Serializer};
 
 use super::deserializer::{deserialize, deserialize_lossy};
-use super::envelope::read_id;
 use super::id::RequestId;
 use super::json_error::JsonError;
 use super::members::Members;
 use super::omission::{Omissions, Omitted};
-use super::scan::Scanner;
 use super::serializer::{RAW_VALUE, serialize};
 use super::text::unquote;
+use crate::envelope::JsonText;
+use crate::envelope::scan::{Outer, Scanner};
 
 /// One JSON value as validated text that is not parsed further.
 ///
@@ -56,7 +57,7 @@ impl<'a> RawJson<'a> {
         let mut scanner = Scanner::new(text);
         scanner.peek();
         let start = scanner.at();
-        let checked = scanner.deep_value().map(|()| scanner.since(start));
+        let checked = scanner.value_within(&mut Vec::new()).map(|()| scanner.since(start));
         let checked = checked.and_then(|value| scanner.end().map(|()| value));
         checked.map(Self::trusted).map_err(|_| {
             let at = scanner.at();
@@ -161,6 +162,11 @@ impl<'a> RawJson<'a> {
         Members::new(self.frame_text())
     }
 
+    /// Borrows the value as text.
+    pub(crate) fn view(&self) -> JsonText<'_> {
+        JsonText::trusted(self.as_str())
+    }
+
     /// Returns the text if it is borrowed from a frame, and otherwise an empty string.
     pub(crate) fn frame_text(&self) -> &'a str {
         match &self.0 {
@@ -207,13 +213,39 @@ impl<'a> RawJson<'a> {
 
     /// Returns the value as a request id, if it is one.
     pub(crate) fn to_id(&self) -> Option<RequestId> {
-        read_id(self.as_str(), usize::MAX).ok()
+        self.view().to_id().map(RequestId::from)
     }
 
     /// Borrows the value.
     #[must_use]
     pub fn borrow(&self) -> RawJson<'_> {
         RawJson(Text::Borrowed(self.as_str()))
+    }
+}
+
+impl<'a> From<JsonText<'a>> for RawJson<'a> {
+    #[inline]
+    fn from(value: JsonText<'a>) -> Self {
+        Self::trusted(value.as_str())
+    }
+}
+
+/// Text that is borrowed from a frame; otherwise a value without members.
+impl<'a> From<&RawJson<'a>> for JsonText<'a> {
+    fn from(value: &RawJson<'a>) -> Self {
+        Self::trusted(value.frame_text())
+    }
+}
+
+/// Text of any depth, on the heap.
+impl Outer for Vec<u128> {
+    fn push(&mut self, objects: u128) -> bool {
+        self.push(objects);
+        true
+    }
+
+    fn pop(&mut self) -> Option<u128> {
+        self.pop()
     }
 }
 
@@ -353,7 +385,7 @@ mod tests {
     use alloc::string::ToString;
 
     use super::*;
-    use crate::jsonrpc::scan::DEPTH_MAX;
+    use crate::envelope::scan::DEPTH_MAX;
 
     #[test]
     fn checked_text_is_one_value_without_surrounding_whitespace() {

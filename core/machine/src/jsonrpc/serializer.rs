@@ -11,7 +11,7 @@ use serde::ser::{self, Error as _, Serialize};
 use serde_json::Number;
 
 use super::json_error::JsonError as Error;
-use super::text::{write_escaped, write_integer, write_string};
+use crate::envelope::{write_escaped, write_integer, write_string};
 
 /// Appends `value` to `out`.
 pub(super) fn serialize<T: Serialize + ?Sized>(out: &mut String, value: &T) -> Result<(), Error> {

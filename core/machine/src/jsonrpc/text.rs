@@ -1,9 +1,45 @@
-//! The text form of JSON strings and integers.
+//! Strings that own their text where they contain escapes.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 
-use super::scan::plain_prefix;
+use crate::envelope::Sink;
+use crate::envelope::{Written, is_escaped, unescape_one};
+
+impl Sink for String {
+    #[inline]
+    fn push_str(&mut self, text: &str) {
+        self.push_str(text);
+    }
+
+    #[inline]
+    fn push(&mut self, character: char) {
+        self.push(character);
+    }
+
+    #[inline]
+    fn reserve(&mut self, length: usize) {
+        self.reserve(length);
+    }
+}
+
+impl<'a> Written<'a> {
+    /// Returns the text with its escapes resolved, or `None` if an escape is invalid.
+    #[inline]
+    pub(crate) fn resolve(self) -> Option<Cow<'a, str>> {
+        if self.escaped {
+            resolve(self.text).map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(self.text))
+        }
+    }
+}
+
+/// Returns a string of a parsed message, in which every escape is valid, with its escapes resolved.
+#[inline]
+pub(crate) fn resolved(written: Written<'_>) -> Cow<'_, str> {
+    written.resolve().unwrap_or(Cow::Borrowed(written.text))
+}
 
 /// Returns the content of a JSON string given with its quotes, or `None` if the text is not a
 /// string. Borrows unless there are escapes to resolve.
@@ -16,19 +52,7 @@ pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
 /// Returns `None` if an escape is half of a surrogate pair.
 #[inline]
 pub(super) fn unescape(written: &str) -> Option<Cow<'_, str>> {
-    unescape_if(is_escaped(written), written)
-}
-
-/// Like [`unescape`], if the caller already knows whether there are escapes.
-#[inline]
-pub(super) fn unescape_if(escaped: bool, written: &str) -> Option<Cow<'_, str>> {
-    if escaped { resolve(written).map(Cow::Owned) } else { Some(Cow::Borrowed(written)) }
-}
-
-// Compares bytes: a search for a `char` would add the text search code to a device image.
-#[inline]
-pub(super) fn is_escaped(written: &str) -> bool {
-    written.as_bytes().contains(&b'\\')
+    Written { text: written, escaped: is_escaped(written) }.resolve()
 }
 
 // Not inlined, because most strings have no escapes.
@@ -38,15 +62,7 @@ fn resolve(written: &str) -> Option<String> {
     let mut rest = written;
     while let Some((plain, escape)) = rest.split_once('\\') {
         resolved.push_str(plain);
-        let (character, length) = match escape.as_bytes().first()? {
-            b'u' => code_point(escape)?,
-            b'b' => ('\u{8}', 1),
-            b'f' => ('\u{c}', 1),
-            b'n' => ('\n', 1),
-            b'r' => ('\r', 1),
-            b't' => ('\t', 1),
-            byte => (char::from(*byte), 1),
-        };
+        let (character, length) = unescape_one(escape)?;
         resolved.push(character);
         rest = escape.get(length..)?;
     }
@@ -54,102 +70,10 @@ fn resolve(written: &str) -> Option<String> {
     Some(resolved)
 }
 
-/// Decodes an escape of four digits or a surrogate pair, given without the first backslash. Returns
-/// the character and the length.
-fn code_point(escape: &str) -> Option<(char, usize)> {
-    /// Length of the `u` and its digits; in a pair a backslash separates the two halves.
-    const LENGTH: usize = 5;
-    let unit = |at: usize| {
-        let digits = escape.get(at..at + LENGTH)?.strip_prefix('u')?;
-        digits.chars().try_fold(0, |unit, digit| Some(unit << 4 | digit.to_digit(16)?))
-    };
-    match unit(0)? {
-        high @ 0xD800..=0xDBFF => {
-            let low = unit(LENGTH + 1).filter(|low| matches!(low, 0xDC00..=0xDFFF))?;
-            let code = 0x10000 + ((high - 0xD800) << 10 | (low - 0xDC00));
-            Some((char::from_u32(code)?, 2 * LENGTH + 1))
-        }
-        unit => Some((char::from_u32(unit)?, LENGTH)),
-    }
-}
-
-/// Returns whether a key, given as written between its quotes, equals `name` after its escapes are
-/// resolved.
-// An escape is longer than the character it encodes.
-#[inline]
-pub(super) fn key_is(key: &str, name: &str) -> bool {
-    key == name || (key.len() > name.len() && is_escaped(key) && resolve_key(key) == name)
-}
-
-/// Resolves the escapes of a key given as written between its quotes.
-// Two spellings of a key are the same key. If this parser ignored an escaped `method` that a later
-// decoder understands, the two would interpret the message differently.
-pub(super) fn resolve_key(key: &str) -> Cow<'_, str> {
-    unescape(key).unwrap_or(Cow::Borrowed(key))
-}
-
-/// Appends `text` as a JSON string.
-#[inline]
-pub fn write_string(out: &mut String, text: &str) {
-    out.reserve(text.len() + 2);
-    out.push('"');
-    write_escaped(out, text);
-    out.push('"');
-}
-
-/// Appends `text` as part of a JSON string, without quotes.
-pub(super) fn write_escaped(out: &mut String, text: &str) {
-    let length = plain_prefix(text.as_bytes());
-    if length == text.len() {
-        out.push_str(text);
-    } else {
-        write_escapes(out, text, length);
-    }
-}
-
-/// Appends a text whose first character to escape is at `length`.
-#[inline(never)]
-fn write_escapes(out: &mut String, text: &str, mut length: usize) {
-    let mut rest = text;
-    while let Some(byte) = rest.as_bytes().get(length) {
-        // Escaped characters are ASCII, so no character is split.
-        let (plain, tail) = rest.split_at(length);
-        out.push_str(plain);
-        write_escape(out, *byte);
-        rest = tail.split_at(1).1;
-        length = plain_prefix(rest.as_bytes());
-    }
-    out.push_str(rest);
-}
-
-// Uses the short forms where they exist, like `serde_json`.
-fn write_escape(out: &mut String, byte: u8) {
-    let short = match byte {
-        b'"' | b'\\' => char::from(byte),
-        0x08 => 'b',
-        0x0c => 'f',
-        b'\n' => 'n',
-        b'\r' => 'r',
-        b'\t' => 't',
-        _ => {
-            let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
-            out.push_str("\\u00");
-            out.extend([digit(byte >> 4), digit(byte & 0xf)]);
-            return;
-        }
-    };
-    out.push('\\');
-    out.push(short);
-}
-
-/// Appends `number` in decimal.
-pub(crate) fn write_integer(out: &mut String, number: impl itoa::Integer) {
-    out.push_str(itoa::Buffer::new().format(number));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jsonrpc::write_integer;
 
     #[test]
     fn a_plain_string_is_borrowed_and_an_escaped_one_resolved() {
@@ -173,13 +97,5 @@ mod tests {
             write_integer(&mut out, number);
             assert_eq!(out, alloc::format!("{number}"));
         }
-    }
-
-    #[test]
-    fn a_key_is_the_same_in_every_spelling() {
-        assert!(key_is("id", "id"));
-        assert!(key_is(r"\u0069d", "id"));
-        assert!(!key_is(r"\u0069D", "id"));
-        assert!(!key_is("", "id"));
     }
 }

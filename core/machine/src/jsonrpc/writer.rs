@@ -9,7 +9,7 @@ use super::id::RequestId;
 use super::json_error::JsonError;
 use super::raw::{Json, RawJson};
 use super::serializer::serialize;
-use super::text::{write_integer, write_string};
+use crate::envelope::{WriteId as _, write_error_head, write_head, write_string};
 
 /// A message could not be written. The buffer is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -174,11 +174,7 @@ fn write_response(
 // MCP 2025-11-25 basic/index#error-responses [RPC-009]
 pub(crate) fn write_error(out: &mut String, id: Option<&RequestId>, error: &ErrorObject<'_>) {
     let start = out.len();
-    write_head(out, id);
-    // MCP 2026-07-28 basic/index#error-responses [RPC-008]
-    out.push_str(",\"error\":{\"code\":");
-    write_integer(out, error.code.0);
-    out.push_str(",\"message\":");
+    write_error_head(out, id, error.code);
     write_string(out, &error.message);
     if let Some(data) = &error.data {
         out.push_str(",\"data\":");
@@ -190,10 +186,7 @@ pub(crate) fn write_error(out: &mut String, id: Option<&RequestId>, error: &Erro
 
 /// Appends an id as JSON.
 pub(crate) fn write_id(out: &mut String, id: &RequestId) {
-    match id {
-        RequestId::Number(number) => write_integer(out, *number),
-        RequestId::Text(text) => write_string(out, text),
-    }
+    id.write_id(out);
 }
 
 /// Closes the object at the end of `out` after adding the members of the object `rest`: `{"a":1`
@@ -237,16 +230,6 @@ fn close_with(out: &mut String, rest: &dyn WriteJson) -> Result<(), WriteError> 
         out.replace_range(start..=start, ",");
     }
     Ok(())
-}
-
-/// Appends the start of a message, with its `id` if there is one.
-fn write_head(out: &mut String, id: Option<&RequestId>) {
-    // MCP 2026-07-28 basic/index#messages [RPC-001]
-    out.push_str("{\"jsonrpc\":\"2.0\"");
-    if let Some(id) = id {
-        out.push_str(",\"id\":");
-        write_id(out, id);
-    }
 }
 
 fn write_call(

@@ -13,14 +13,12 @@ use crate::jsonrpc::{RawJson, WriteError, WriteJson};
 use crate::protocol::{LoggingLevel, Method};
 
 use super::augmentation::Lasts;
-use super::call_context::CallContext;
 use super::limits::Limits;
+use super::operation::CallContext;
 use super::outbox::Channel;
 use super::outgoing::ReadNumber;
 #[cfg(feature = "server")]
 use super::server::Server;
-
-mod consistency;
 
 /// The pending requests that this side sent.
 #[derive(Debug)]
@@ -411,6 +409,36 @@ impl Calls {
 /// This side chooses the ids, so a peer cannot cause collisions.
 fn hash(id: i64) -> u64 {
     KeyedHash::default().hash_one(id)
+}
+
+impl Calls {
+    /// Checks that the index and the deadlines belong to the calls of the table, and that each call
+    /// waits for something.
+    pub(in crate::peer) fn assert_consistent(&self) {
+        let (mut on_wire, mut timed) = (0, 0);
+        for (key, call) in self.entries.iter() {
+            let deadline = self.deadlines.get(key.slot).is_some();
+            assert!(!(deadline && call.paused.is_some()), "a paused call with a deadline");
+            // The application may wait for ever.
+            let never = call.timing.hard == Timing::NEVER.hard;
+            let untimed = matches!(call.purpose, Purpose::Waiting | Purpose::Task);
+            let waits = deadline || call.paused.is_some() || never || untimed;
+            assert!(waits, "a call without a deadline: {call:?}");
+            on_wire += usize::from(self.is_on_wire(key, call));
+            timed += usize::from(deadline);
+        }
+        assert_eq!(self.ids.len(), on_wire, "ids of calls that are gone");
+        assert_eq!(self.deadlines.len(), timed, "deadlines of calls that are gone");
+    }
+
+    pub(in crate::peer) fn iter(&self) -> impl Iterator<Item = (Key, &Call)> {
+        self.entries.iter()
+    }
+
+    /// Returns whether a response to the last request of the call would be accepted.
+    pub(in crate::peer) fn is_on_wire(&self, key: Key, call: &Call) -> bool {
+        self.by_id(call.id) == Some(key)
+    }
 }
 
 #[cfg(test)]

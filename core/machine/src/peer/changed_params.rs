@@ -3,7 +3,7 @@
 use crate::jsonrpc::RawJson;
 
 use super::event::Request;
-use super::metadata::Metadata;
+use crate::gate::metadata::Metadata;
 
 impl Request<'_> {
     /// Returns the request with other parameters, for a layer that changes them before they reach
@@ -35,7 +35,7 @@ impl Request<'_> {
             }
             (one, other) => one.is_none() && other.is_none(),
         };
-        if !is_same(self.subject(), spans.subject(&params)) {
+        if !is_same(self.subject(), spans.subject(params.view()).map(RawJson::from)) {
             return Err("the subject of a request cannot be changed");
         }
         let same = Request { params: RawJson::EMPTY_OBJECT, ..self.clone() };

@@ -13,7 +13,7 @@ use crate::binding::Binding;
 use crate::framing::FrameError;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, Reason, RequestId, Shape, WriteError,
-    WriteJson, close_object_with, write_integer, write_notification, write_string,
+    WriteJson, close_object_with, write_error, write_integer, write_notification, write_string,
 };
 use crate::protocol::{Method, MethodKind, Phase, Side};
 use crate::{Era, Instant, Revision};
@@ -22,19 +22,16 @@ use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
 use super::error::{CommandError, ConnectionClosed};
 use super::event::{CloseReason, Ended, Event, Failure, Progress, Violation};
 use super::handle::CallHandle;
-use super::members::{Param, Seen, check_meta};
-use super::metadata::text;
 use super::method_name::MethodName;
 use super::observed::{NotObserved, Observing};
 use super::options::ConnectionConfig;
-use super::outbox::{Channel, Lane, Outbox, Part, SentNotification};
+use super::outbox::{Channel, Lane, Outbox, Part, SentNotification, Verdict};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use super::passing::{Pass, Passed};
 use super::policy::Reaction;
 use super::queue::Tag;
 use super::requests::Requests;
-
-mod consistency;
+use crate::gate::members::{Param, Seen, check_meta};
 
 /// The outcome of a message: at most one event, or the closed connection.
 pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;
@@ -224,6 +221,21 @@ impl Connection {
         let key = self.calls.by_id(*id)?;
         self.observed.call_ended(key, &Failure::InvalidAnswer(malformed.reason.as_str()));
         self.calls.remove(key).map(|call| (key, call))
+    }
+
+    /// Answers a message whose request is not in the table.
+    pub(super) fn answer_unread(
+        &mut self,
+        id: Option<&RequestId>,
+        error: &ErrorObject<'_>,
+        revision: Option<Revision>,
+        channel: Channel,
+    ) {
+        let part = Part::Answer(Verdict::Refused(error.code));
+        let tag = id.map_or(Tag::NONE, |id| self.tag(id));
+        self.outbox.push(Lane::Bulk, channel, part, tag, |out| {
+            write_error_unread(out, id, error, revision);
+        });
     }
 
     /// Handles a framing error.
@@ -455,14 +467,14 @@ impl Connection {
         let mut seen = Seen::default();
         let mut members = params.walk();
         while let Some(member) = members.next_after("") {
-            let Some(param) = Param::parse(&member.name()) else { continue };
+            let Some(param) = Param::parse(member.written()) else { continue };
             let mut once = param.once(&mut seen);
             match param {
                 Param::ProgressToken => token = member.value.to_number::<i64>(),
                 Param::Progress => progress = Some(member.value).filter(is_number),
                 Param::Total => total = Some(member.value).filter(is_number),
-                Param::Message => message = text(&member.value),
-                Param::Meta => once = once.and_then(|()| check_meta(&member.value)),
+                Param::Message => message = member.value.to_text(),
+                Param::Meta => once = once.and_then(|()| check_meta(member.value.view())),
                 _ => {}
             }
             if let Err(what) = once {
@@ -586,4 +598,49 @@ impl Connection {
 
 fn is_number(value: &RawJson<'_>) -> bool {
     value.as_str().starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
+/// Writes an error response to a message whose id may not have been readable.
+// MCP 2025-11-25 basic/index#error-responses [RPC-009]: only newer revisions allow an error without
+// an id; for the others the id is `null`, as in JSON-RPC.
+pub(super) fn write_error_unread(
+    out: &mut String,
+    id: Option<&RequestId>,
+    error: &ErrorObject<'_>,
+    revision: Option<Revision>,
+) {
+    if id.is_none() && revision.is_some_and(|revision| revision < Revision::V2025_11_25) {
+        out.push_str(r#"{"jsonrpc":"2.0","id":null,"error":"#);
+        write_error_object(out, error);
+        out.push('}');
+    } else {
+        write_error(out, id, error);
+    }
+}
+
+fn write_error_object(out: &mut String, error: &ErrorObject<'_>) {
+    out.push_str(r#"{"code":"#);
+    write_integer(out, error.code.0);
+    out.push_str(r#","message":"#);
+    write_string(out, &error.message);
+    out.push('}');
+}
+
+impl Connection {
+    /// Checks the tables that both roles share. `is_open` says whether the session is established.
+    pub(in crate::peer) fn assert_consistent(&self, is_open: bool) {
+        self.calls.assert_consistent();
+        self.requests.assert_consistent();
+        self.observed.assert_consistent(&self.calls, &self.requests);
+        if self.closed.is_some() {
+            assert_eq!(self.calls.len(), 0, "calls of a closed connection");
+            assert_eq!(self.keep_alive_due, None, "a ping of a closed connection is due");
+        }
+        let is_ping = |purpose| purpose == Purpose::KeepAlive;
+        let pings = self.calls.iter().filter(|(_, call)| is_ping(call.purpose)).count();
+        let pings = pings + usize::from(self.keep_alive_due.is_some());
+        let wanted = is_open && self.closed.is_none() && self.config.timeouts.keep_alive.is_some();
+        assert!(pings <= 1, "{pings} pings at a time");
+        assert!(pings == 1 || !wanted, "the pings of an open connection have stopped");
+    }
 }

@@ -7,14 +7,15 @@ use core::time::Duration;
 
 use crate::binding::TransportFailure;
 use crate::catalog::Target;
+use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, Omissions, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, GateError, Method, SubscriptionFilter};
 use crate::{Caller, Era, Revision};
 
 use super::error::OpeningFailure;
 use super::handle::{CallHandle, InputHandle, RequestHandle, SubscriptionHandles};
-use super::metadata::Spans;
 use super::method_name::MethodName;
+use crate::gate::metadata::Spans;
 
 /// An event for the application.
 ///
@@ -168,13 +169,13 @@ impl Request<'_> {
     /// on the method. All earlier checks used the same value.
     #[must_use]
     pub fn subject(&self) -> Option<RawJson<'_>> {
-        self.spans.subject(&self.params)
+        self.spans.subject(self.params.view()).map(RawJson::from)
     }
 
     /// Returns the value of `arguments`, an object for methods that have arguments.
     #[must_use]
     pub fn arguments(&self) -> Option<RawJson<'_>> {
-        self.spans.arguments(&self.params)
+        self.spans.arguments(self.params.view()).map(RawJson::from)
     }
 
     /// Drops the parameters, including the subject and the arguments.
@@ -525,13 +526,13 @@ pub enum Violation {
         line: Box<str>,
     },
     /// A frame exceeds the decoder's limit and was skipped.
-    #[error("a frame of more than {limit} bytes was skipped")]
+    #[error("{}", FrameError::TooLong { limit: *limit })]
     FrameTooLong {
         /// The limit, in bytes.
         limit: usize,
     },
     /// The input ended within a frame.
-    #[error("the input ended {length} bytes into a frame")]
+    #[error("{}", FrameError::Truncated { length: *length })]
     FrameCutShort {
         /// Number of bytes that were received.
         length: usize,

@@ -10,7 +10,6 @@
 // MCP 2025-11-25 basic/index#messages [RPC-033]
 
 mod augmentation;
-mod call_context;
 mod calls;
 mod changed_params;
 #[cfg(feature = "client")]
@@ -23,10 +22,8 @@ mod handle;
 mod input_support;
 mod limits;
 pub(crate) mod machine;
-pub(crate) mod members;
-mod memory;
-pub(crate) mod metadata;
-mod method_name;
+pub(crate) mod memory;
+pub(crate) mod method_name;
 mod middleware;
 mod observed;
 mod operation;
@@ -42,11 +39,9 @@ pub(crate) mod requests;
 mod response_cache;
 #[cfg(feature = "server")]
 pub(crate) mod server;
-mod unread;
 
 pub use crate::binding::OperationTransport;
 pub use crate::binding::{HeaderFields, HttpRejection, InvalidHeader, Status, TransportFailure};
-pub use call_context::CallContext;
 #[cfg(feature = "client")]
 pub use client::{Client, ClientOptions, ClientRole, ClientSession};
 pub use command::{Body, MaybeOwned};
@@ -68,6 +63,7 @@ pub use middleware::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
     ResponseAction,
 };
+pub use operation::CallContext;
 pub use operation::{
     Cause, Direction, Observation, Operation, OperationEnd, OperationObserver, OperationOutcome,
     SessionStart,

@@ -17,11 +17,10 @@ use crate::jsonrpc::{
 use crate::protocol::{Method, Side, ToolOutput};
 use crate::{Caller, Revision};
 
-use super::call_context::CallContext;
 use super::calls::{Calls, Purpose};
 use super::connection::Flow;
 use super::event::{CloseReason, Event, Failure};
-use super::metadata;
+use super::operation::CallContext;
 use super::operation::{
     Cause, Direction, Observation, Operation, OperationEnd, OperationObserver, OperationOutcome,
     SessionStart,
@@ -30,6 +29,7 @@ use super::options::ConnectionConfig;
 use super::outgoing::{CallOptions, Outgoing};
 use super::queue::Tag;
 use super::requests::Requests;
+use crate::gate::metadata;
 
 #[derive(Debug)]
 struct State {

@@ -10,7 +10,6 @@ use crate::jsonrpc::{ErrorObject, RawJson, RequestId};
 use crate::protocol::{Method, Side};
 use crate::{Caller, Revision};
 
-use super::call_context::CallContext;
 use super::event::{CloseReason, Failure};
 
 /// Receives every operation of a connection: each request and notification, sent or received,
@@ -198,4 +197,28 @@ pub enum OperationOutcome<'a> {
     Cancelled,
     /// The connection of a session was closed for this reason.
     Closed(&'a CloseReason),
+}
+
+/// The context of a call, as its observer has captured it.
+#[derive(Clone)]
+pub struct CallContext(Arc<dyn Any + Send + Sync>);
+
+impl CallContext {
+    /// Creates a context.
+    #[must_use]
+    pub const fn new(context: Arc<dyn Any + Send + Sync>) -> Self {
+        Self(context)
+    }
+
+    /// Returns the context, if it is a `T`.
+    #[must_use]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CallContext(..)")
+    }
 }

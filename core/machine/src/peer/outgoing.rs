@@ -13,10 +13,10 @@ use crate::protocol::LoggingLevel;
 
 use super::augmentation::Augmentation;
 use super::calls::Purpose;
-use super::metadata;
 use super::method_name::MethodName;
 use super::outbox::{Channel, Lane, Outbox, Part, SentRequest};
 use super::queue::Tag;
+use crate::gate::metadata;
 
 /// Parses a number, if the value is one.
 pub(super) type ReadNumber = fn(&RawJson<'_>) -> Option<f64>;

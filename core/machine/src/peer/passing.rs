@@ -17,12 +17,12 @@ use crate::protocol::{LoggingLevel, Method, Side};
 use super::connection::{Connection, Flow};
 use super::error::CommandError;
 use super::event::Event;
-use super::members::check_repeats;
-use super::metadata;
 use super::middleware::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, PeerContext,
     RequestAction, ResponseAction,
 };
+use crate::gate::members::check_repeats;
+use crate::gate::metadata;
 
 /// What the messages of a connection pass.
 pub(in crate::peer) trait Pass: fmt::Debug + Send + Sync {
@@ -261,7 +261,7 @@ fn is_same(method: &str, original: &RawJson<'_>, changed: &RawJson<'_>) -> bool 
 fn fits(method: &str, original: &RawJson<'_>, changed: &RawJson<'_>) -> bool {
     if !has_valid_meta(changed)
         || !is_same(method, original, changed)
-        || check_repeats(changed).is_err()
+        || check_repeats(changed.view()).is_err()
     {
         return false;
     }

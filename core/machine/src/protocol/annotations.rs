@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use serde::ser::Serializer;
 
+use super::Revision;
 use super::message::{message, word};
-use super::revision::Revision;
 use super::wire::SerializeAt;
 
 message! {

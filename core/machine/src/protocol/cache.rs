@@ -5,8 +5,8 @@ use core::time::Duration;
 use serde::ser::Serializer;
 use serde::{Deserialize, Deserializer};
 
+use super::Revision;
 use super::message::word;
-use super::revision::Revision;
 use super::wire::SerializeAt;
 
 /// The caching hints of a result.

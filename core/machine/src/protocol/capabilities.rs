@@ -1,9 +1,14 @@
 //! The capabilities of clients and servers, as each revision spells them.
 
+use serde::de::Error as _;
+
+use super::Revision;
 use super::map::Map;
 use super::message::message;
-use super::revision::Revision;
-use crate::jsonrpc::Json;
+use super::{Capabilities, Capability, InvalidDeclaration, TASKS_EXTENSION};
+use crate::envelope::JsonText;
+use crate::gate::Refusal;
+use crate::jsonrpc::{ErrorObject, Json, JsonError, RawJson};
 
 /// An open object of settings. Its presence declares the capability, even if it is empty.
 // MCP 2026-07-28 schema.json#ServerCapabilities [CAP-017]: capability objects are open.
@@ -277,6 +282,88 @@ message! {
             /// `tools/call`.
             call: CapabilitySettings = "call" in ALL;
         }
+    }
+}
+
+impl Capabilities {
+    /// Parses a `ClientCapabilities` object according to the rules of `revision`.
+    ///
+    /// # Errors
+    ///
+    /// The text is not an object, or a member has the wrong type.
+    pub fn from_client_json(text: &str, revision: Revision) -> Result<Self, JsonError> {
+        Ok(Self::from_client(JsonText::from(&RawJson::parse(text)?), revision)?)
+    }
+
+    /// Parses a `ServerCapabilities` object according to the rules of `revision`.
+    ///
+    /// # Errors
+    ///
+    /// The text is not an object, or a member has the wrong type.
+    pub fn from_server_json(text: &str, revision: Revision) -> Result<Self, JsonError> {
+        Ok(Self::from_server(JsonText::from(&RawJson::parse(text)?), revision)?)
+    }
+
+    /// Returns the capabilities that a server declares at `revision` with this object.
+    // The same as parsing what the object is written as.
+    pub(crate) fn of_server(declared: &ServerCapabilities, revision: Revision) -> Self {
+        let ServerCapabilities { tools, prompts, resources, tasks, extensions, .. } = declared;
+        let set = |flag: Option<bool>| flag == Some(true);
+        let mut all = Self::NONE
+            .with(Capability::Logging, declared.logging.is_some())
+            // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
+            .with(
+                Capability::Completions,
+                declared.completions.is_some() && revision >= Revision::V2025_03_26,
+            );
+        if let Some(tools) = tools {
+            all = all
+                .with(Capability::Tools, true)
+                .with(Capability::ToolsListChanged, set(tools.list_changed));
+        }
+        if let Some(prompts) = prompts {
+            all = all
+                .with(Capability::Prompts, true)
+                .with(Capability::PromptsListChanged, set(prompts.list_changed));
+        }
+        if let Some(resources) = resources {
+            all = all
+                .with(Capability::Resources, true)
+                .with(Capability::ResourcesListChanged, set(resources.list_changed))
+                .with(Capability::ResourcesSubscribe, set(resources.subscribe));
+        }
+        if let Some(tasks) = tasks
+            && revision == Revision::V2025_11_25
+        {
+            let tools = tasks.requests.as_ref().and_then(|requests| requests.tools.as_ref());
+            all = all
+                .with(Capability::Tasks, true)
+                .with(Capability::TasksList, tasks.list.is_some())
+                .with(Capability::TasksCancel, tasks.cancel.is_some())
+                .with(Capability::TasksToolsCall, tools.is_some_and(|tools| tools.call.is_some()));
+        }
+        if let Some(extensions) = extensions
+            && revision >= Revision::V2026_07_28
+        {
+            let settings = extensions.get(TASKS_EXTENSION);
+            let declared = settings.is_some_and(|settings| settings.as_str() != "null");
+            all = all.with(Capability::TasksExtension, declared);
+        }
+        all
+    }
+}
+
+impl From<InvalidDeclaration> for JsonError {
+    fn from(invalid: InvalidDeclaration) -> Self {
+        Self::custom(invalid)
+    }
+}
+
+impl Capability {
+    /// Returns the error for a request whose client lacks the capability.
+    #[must_use]
+    pub fn missing(self) -> ErrorObject<'static> {
+        Refusal::MissingCapability(self).into()
     }
 }
 

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use serde::ser::{SerializeMap, Serializer};
 
+use super::Revision;
 use super::map::Map;
 use super::message::{forward_wire, message, tagged};
 use super::meta::Meta;
-use super::revision::Revision;
 use super::wire::SerializeAt;
 
 /// The maximum number of values in one result.

@@ -5,12 +5,12 @@ use alloc::string::String;
 
 use serde::ser::Serializer;
 
+use super::Revision;
 use super::annotations::Annotations;
 use super::implementation::Icon;
 use super::message::{message, tagged};
 use super::meta::Meta;
 use super::resource::{BlobResourceContents, ResourceContents};
-use super::revision::Revision;
 use super::wire::SerializeAt;
 use crate::jsonrpc::RawJson;
 

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 use serde::ser::{Error as _, Serializer};
 
+use super::Revision;
 use super::elicitation_schema::ElicitSchema;
 use super::map::Map;
 use super::message::{message, tagged, word};
 use super::meta::Meta;
-use super::revision::Revision;
 use super::task::TaskMetadata;
 use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::{Json, JsonError};

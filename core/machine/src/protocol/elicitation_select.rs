@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde::ser::{Error as _, Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use super::revision::Revision;
+use super::Revision;
 use super::wire::{NotExpressible, SerializeAt};
 
 /// An option of a choice.

@@ -1,7 +1,10 @@
 //! The `data` of protocol errors.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+
+use crate::gate::Refusal;
+use crate::jsonrpc::{ErrorObject, RawJson};
 
 use super::capabilities::ClientCapabilities;
 use super::elicitation::ElicitUrlParams;
@@ -62,6 +65,23 @@ message! {
         }
         defaulted {}
         optional {}
+    }
+}
+
+impl From<Refusal<'_>> for ErrorObject<'static> {
+    fn from(refusal: Refusal<'_>) -> Self {
+        let error = match refusal {
+            Refusal::InvalidRequest(what)
+            | Refusal::InvalidParams(what)
+            | Refusal::Internal(what) => Self::new(refusal.code(), what),
+            _ => Self::new(refusal.code(), refusal.to_string()),
+        };
+        if !refusal.has_data() {
+            return error;
+        }
+        let mut data = String::new();
+        refusal.write_data(&mut data);
+        error.with_data(RawJson::trusted_string(data))
     }
 }
 

@@ -7,10 +7,10 @@ use core::fmt;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson, write_string};
 use crate::{Era, Revision};
 
+use super::Capability;
+use super::TASKS_EXTENSION;
 use super::capabilities::CapabilitySettings;
-use super::capability::Capability;
 use super::meta::InvalidMetaKey;
-use super::task::TASKS_EXTENSION;
 
 /// An extension cannot be registered, or a requirement of it is unmet: a mistake of the
 /// application.

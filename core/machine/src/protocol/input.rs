@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde::ser::{SerializeMap, Serializer};
 
-use super::capability::Capability;
+use super::Capability;
+use super::Method;
+use super::Revision;
 use super::elicitation::{ElicitParams, ElicitResult};
 use super::map::Map;
 use super::message::{forward_wire, message};
 use super::meta::Meta;
-use super::method::Method;
-use super::revision::Revision;
 use super::root::{ListRootsParams, ListRootsResult};
 use super::sampling::{CreateMessageParams, CreateMessageResult};
 use super::task::TaskMetadata;

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 
-use super::revision::Revision;
+use super::Revision;
 use super::wire::SerializeAt;
 
 /// A map with string keys in insertion order. The order of a form's fields is their display order.

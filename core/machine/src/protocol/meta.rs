@@ -9,12 +9,12 @@ use core::fmt;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+use super::LoggingLevel;
+use super::Revision;
 use super::capabilities::ClientCapabilities;
 use super::implementation::Implementation;
-use super::logging::LoggingLevel;
 use super::map::superseded;
 use super::progress::ProgressToken;
-use super::revision::Revision;
 use super::task::RelatedTask;
 use super::wire::{SerializeAt, Text};
 use crate::jsonrpc::{Json, JsonError, Member, Members, RawJson, RequestId, write_string};

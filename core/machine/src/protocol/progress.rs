@@ -6,9 +6,9 @@ use core::fmt;
 use serde::Deserialize;
 use serde::ser::Serializer;
 
+use super::Revision;
 use super::message::message;
 use super::meta::Meta;
-use super::revision::Revision;
 use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::RequestId;
 

@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 
 use serde::ser::{Error as _, Serializer};
 
+use super::Revision;
 use super::annotations::{Priority, Role};
 use super::content::{AudioContent, ContentBlock, ImageContent, TextContent};
 use super::message::{message, tagged, word};
 use super::meta::Meta;
-use super::revision::Revision;
 use super::task::TaskMetadata;
 use super::tool::{Tool, structured_content_is_expressible};
 use super::wire::{NotExpressible, OneOrMany, SerializeAt};

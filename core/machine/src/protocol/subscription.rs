@@ -3,9 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::Revision;
 use super::message::message;
 use super::meta::Meta;
-use super::revision::Revision;
 use super::wire::NotExpressible;
 use crate::jsonrpc::RequestId;
 

@@ -11,16 +11,12 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde::ser::{Error as _, SerializeMap, Serializer};
 
+use super::Revision;
 use super::input::{InputRequests, InputResponses};
 use super::message::{message, word};
 use super::meta::Meta;
-use super::revision::Revision;
 use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::{Json, RawJson};
-
-/// The identifier of the extension for tasks since 2026-07-28.
-// MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-024]
-pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 message! {
     /// Requests to run a request as a task; 2025-11-25 only.

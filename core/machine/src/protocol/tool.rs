@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::Revision;
 use super::cache::{CacheScope, Ttl, cacheable};
 use super::content::ContentBlock;
 use super::implementation::Icon;
 use super::message::{message, word};
 use super::meta::Meta;
-use super::revision::Revision;
 use super::wire::{SerializeAt, ToolOutput, is_object, is_object_schema, rev};
 use crate::jsonrpc::{Json, JsonError, RawJson};
 

@@ -13,7 +13,7 @@ use core::fmt;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Error as _, Serialize, SerializeSeq, Serializer};
 
-use super::revision::Revision;
+use super::Revision;
 use crate::jsonrpc::{AsJson, Json, JsonError, RawJson, RequestId, WriteError, WriteJson};
 
 /// A value that can be serialized at any revision of the protocol.
@@ -192,7 +192,7 @@ impl NotExpressible {
 
 /// Sets of revisions under the names that the macros of [`super::message`] use.
 pub(crate) mod rev {
-    use super::super::revision::{Revision, Revisions};
+    use crate::gate::{Revision, Revisions};
 
     pub(crate) const ALL: Revisions = Revisions::ALL;
     pub(crate) const LEGACY: Revisions = Revisions::LEGACY;

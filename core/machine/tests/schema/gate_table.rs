@@ -11,7 +11,7 @@ const HEAD: &str = "\
 # Who may send what
 
 `UPDATE_GUIDE=1 cargo test -p mcp-sansio --test schema the_guide_shows_the_table` writes this page from the table that
-both machines consult, in `core/machine/src/protocol/method.rs`. A message that a row forbids is refused before it is
+both machines consult, in `core/machine/src/gate/method.rs`. A message that a row forbids is refused before it is
 sent, and answered with an error where it arrives.
 
 \"When\" is the phase of a legacy session: *opening*, the first message; *always*, before

@@ -27,7 +27,7 @@ fn end_of_input_inside_a_frame_ends_the_connection_after_all_responses() {
     assert_eq!(bench.poll(), Action::Wait);
     bench.end_input();
     assert_eq!(bench.poll(), Action::Close);
-    assert_eq!(bench.seen(), ["a", "<the input ended 1 bytes into a line>", "<eof>"]);
+    assert_eq!(bench.seen(), ["a", "<the input ended 1 bytes into a frame>", "<eof>"]);
     assert_eq!(bench.written, "a\n");
     assert_eq!(bench.connection.finish(), Ok(()));
     assert_eq!(bench.poll(), Action::Done);

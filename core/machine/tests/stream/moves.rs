@@ -96,7 +96,7 @@ fn an_overlong_line_is_reported_and_skipped() {
         rest = &rest[bench.read(rest)..];
         assert_eq!(bench.poll(), Action::Wait);
     }
-    assert_eq!(bench.seen(), ["a", "<a line is longer than 8 bytes>", "b"]);
+    assert_eq!(bench.seen(), ["a", "<a frame of more than 8 bytes was skipped>", "b"]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn input_that_ends_within_a_frame_ends_the_connection_with_all_answers_sent() {
     let mut bench =
         DriverTest::new(Echo::default(), Scripted::default().read("a\nb").step(Step::End));
     bench.run(1).unwrap();
-    assert_eq!(bench.seen(), ["a", "<the input ended 1 bytes into a line>", "<eof>"]);
+    assert_eq!(bench.seen(), ["a", "<the input ended 1 bytes into a frame>", "<eof>"]);
     assert_eq!(bench.stream.written(), "a\n");
     assert_eq!(bench.stream.trace(), "rwfc");
 }

@@ -106,7 +106,7 @@ fn an_overlong_line_is_reported_and_skipped() {
     let stream = Scripted::default().read("a\n0123456789abcdef\nb\n");
     let mut bench = DriverTest::with(Echo::default(), stream, settings);
     assert!(bench.poll().is_pending());
-    assert_eq!(bench.seen(), ["a", "<a line is longer than 8 bytes>", "b"]);
+    assert_eq!(bench.seen(), ["a", "<a frame of more than 8 bytes was skipped>", "b"]);
 }
 
 #[test]

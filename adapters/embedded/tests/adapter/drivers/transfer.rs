@@ -52,7 +52,7 @@ fn a_line_that_is_too_long_is_reported_and_skipped() {
         for _ in 0..3 {
             assert!(bench.poll().is_pending());
         }
-        assert_eq!(bench.echo().seen, ["a", "<a line is longer than 64 bytes>", "b"]);
+        assert_eq!(bench.echo().seen, ["a", "<a frame of more than 64 bytes was skipped>", "b"]);
         assert_eq!(bench.stream.written(), "a\nb\n");
     });
 }

@@ -1,5 +1,6 @@
 //! Finds and checks the item that a request refers to, before a handler sees it.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,11 +9,10 @@ use super::Catalog;
 use super::item::{CompletedArgument, ItemKind, Target};
 use super::runs_as_task;
 use crate::Caller;
+use crate::envelope::Written;
+use crate::gate::Refusal;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
-use crate::protocol::revision::Era;
-use crate::protocol::{
-    Method, Prompt, ResourceNotFoundData, Revision, SerializeAt, TaskSupport, Tool,
-};
+use crate::protocol::{Method, Prompt, Revision, SubjectKind, TaskSupport, Tool};
 
 type Checked = Result<(), ErrorObject<'static>>;
 type Resolved = Result<Target, ErrorObject<'static>>;
@@ -90,7 +90,7 @@ impl Catalog {
     fn resolve_tool(&self, name: &str, given: &Given<'_>, revision: Revision) -> Resolved {
         // MCP 2026-07-28 server/tools#error-handling [TOOL-007]
         let found = self.tools.resolve(name).filter(|(id, _)| self.is_visible(*id, given.caller));
-        let (id, item) = found.ok_or_else(|| unknown(ItemKind::Tool, name))?;
+        let (id, item) = found.ok_or_else(|| Refusal::UnknownTool(Written::plain(name)))?;
         check_arguments(given.arguments)?;
         // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server
         // without task support ignores the request for a task.
@@ -112,17 +112,7 @@ impl Catalog {
         if let Some(target) = self.find_resource(uri, caller) {
             return Ok(target);
         }
-        // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
-        // MCP 2026-07-28 server/resources#error-handling [RSRC-010] [RSRC-012]
-        let code = match revision.era() {
-            Era::Legacy => ErrorCode::RESOURCE_NOT_FOUND,
-            Era::Modern => ErrorCode::INVALID_PARAMS,
-        };
-        let error = ErrorObject::new(code, format!("resource not found: {}", shown(uri)));
-        Err(match ResourceNotFoundData::new(uri).to_json_at(revision) {
-            Ok(data) => error.with_data(data.into()),
-            Err(_) => error,
-        })
+        Err(Refusal::UnknownResource { uri: Written::plain(uri), revision }.into())
     }
 
     /// Finds the resource or template that answers a read of `uri`, among the items that a caller
@@ -191,6 +181,29 @@ impl Catalog {
     }
 }
 
+impl SubjectKind {
+    /// Returns the name, the URI or the task id in parameters, unchecked, if there is one. Of a
+    /// reference, the kind is that of its target.
+    #[must_use]
+    pub fn find<'p>(self, params: &'p RawJson<'_>) -> Option<(Self, Cow<'p, str>)> {
+        let text = |member: &str| params.get(member)?.to_text();
+        let found = match self {
+            Self::Tool | Self::Prompt => text("name"),
+            Self::Resource => text("uri"),
+            Self::Task => text("taskId"),
+            Self::Reference => {
+                let reference = params.get("ref")?;
+                let target = |kind: Self| {
+                    let (kind, text) = kind.find(&reference)?;
+                    Some((kind, Cow::Owned(text.into_owned())))
+                };
+                return target(Self::Prompt).or_else(|| target(Self::Resource));
+            }
+        };
+        Some((self, found?))
+    }
+}
+
 fn check_prompt_arguments(prompt: &Prompt, filled: Option<&RawJson<'_>>) -> Checked {
     let known = prompt.arguments.iter().flatten();
     let mut missing: Vec<&str> = known
@@ -253,7 +266,7 @@ fn unknown(kind: ItemKind, key: &str) -> ErrorObject<'static> {
     wrong(format!("unknown {kind}: {}", shown(key)))
 }
 
-fn wrong(message: impl Into<alloc::borrow::Cow<'static, str>>) -> ErrorObject<'static> {
+fn wrong(message: impl Into<Cow<'static, str>>) -> ErrorObject<'static> {
     ErrorObject::invalid_params(message)
 }
 

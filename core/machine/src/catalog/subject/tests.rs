@@ -204,3 +204,20 @@ fn methods_without_an_item_pass() {
         passes(method, r#"{"name":"nobody"}"#);
     }
 }
+
+#[test]
+fn the_subject_is_found_in_the_member_of_its_kind() {
+    let params = RawJson::trusted(r#"{"name":"n","uri":"u","taskId":"t","ref":{"uri":"r"}}"#);
+    for (method, expected) in [
+        (Method::ToolsCall, Some((SubjectKind::Tool, "n"))),
+        (Method::PromptsGet, Some((SubjectKind::Prompt, "n"))),
+        (Method::ResourcesUpdated, Some((SubjectKind::Resource, "u"))),
+        (Method::TasksCancel, Some((SubjectKind::Task, "t"))),
+        (Method::CompletionComplete, Some((SubjectKind::Resource, "r"))),
+        (Method::ToolsList, None),
+    ] {
+        let found = method.subject().and_then(|subject| subject.find(&params));
+        let found = found.as_ref().map(|(kind, text)| (*kind, &**text));
+        assert_eq!(found, expected, "{method}");
+    }
+}

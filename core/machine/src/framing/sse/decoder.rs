@@ -6,8 +6,8 @@ use core::time::Duration;
 use memchr::memchr2;
 
 use super::super::buffer::Buffer;
-use super::event::{SseError, SseEvent};
-use super::field::{milliseconds, set, value};
+use super::super::memory::Memory;
+use super::{SseError, SseEvent, milliseconds, set, value};
 
 /// Initial capacity of a growing decoder: an open stream usually carries several events.
 pub(super) const INITIAL: usize = 2 * 1024;
@@ -39,7 +39,7 @@ pub(super) const INITIAL: usize = 2 * 1024;
 #[derive(Debug)]
 pub struct SseDecoder<'b> {
     /// The data of the current event, bytes that are no longer used, and the incomplete line.
-    buffer: Buffer<'b>,
+    buffer: Buffer<Memory<'b>>,
     /// Length of the data at the start of the buffer: its lines, each with one byte for a line end.
     /// Zero while the event has no data.
     data: usize,
@@ -84,7 +84,7 @@ impl<'b> SseDecoder<'b> {
         SseDecoder::new(Buffer::growing(INITIAL, limit))
     }
 
-    const fn new(buffer: Buffer<'b>) -> Self {
+    const fn new(buffer: Buffer<Memory<'b>>) -> Self {
         Self {
             buffer,
             data: 0,
@@ -213,7 +213,7 @@ impl<'b> SseDecoder<'b> {
 
     #[cfg(test)]
     pub(super) fn buffer_capacity(&self) -> usize {
-        self.buffer.capacity()
+        super::super::buffer::Storage::capacity(&self.buffer.storage)
     }
 
     /// Removes the bytes between the data and the line when space is short. The gap does not

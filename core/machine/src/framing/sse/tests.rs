@@ -3,7 +3,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::super::buffer::KEPT;
+use super::super::memory::KEPT;
 use super::decoder::INITIAL;
 use super::*;
 

@@ -13,7 +13,7 @@ use crate::{Caller, Instant};
 use super::answers::status_of;
 use super::exchange::State;
 use super::options::ResponseMode;
-use super::session::STANDALONE;
+use super::sessions::STANDALONE;
 use super::stream::Stream;
 use super::{Connection, POOLED_MACHINES_MAX, Server};
 
@@ -331,7 +331,7 @@ impl Connection {
 
     /// Returns whether all messages are sent on one event stream.
     pub(super) fn is_event_stream(&self) -> bool {
-        use super::session::Transport::EventStream;
+        use super::sessions::Transport::EventStream;
         self.session.as_ref().is_some_and(|session| session.transport == EventStream)
     }
 

@@ -3,7 +3,7 @@
 use crate::peer::queue::Tag;
 
 use super::exchange::State;
-use super::session::Transport;
+use super::sessions::Transport;
 use super::stream::Stream;
 use super::{Connection, Server};
 

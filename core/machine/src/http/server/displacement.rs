@@ -8,7 +8,7 @@ use mcp_sansio_collections::Key;
 use crate::Instant;
 
 use super::callers::NO_SLOT;
-use super::session::Session;
+use super::sessions::Session;
 use super::{Connection, Server};
 
 /// How many sessions are examined to find one that can be ended. Sessions with a pending request

@@ -15,7 +15,6 @@ mod reader;
 mod replay;
 mod requests;
 mod retention;
-mod session;
 mod session_ids;
 mod sessions;
 mod shared;
@@ -63,8 +62,8 @@ pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, Store
 use callers::Callers;
 use exchange::Exchange;
 use retention::Finished;
-use session::Session;
 use session_ids::SessionIds;
+use sessions::Session;
 use shared::Shared;
 use store::Store;
 use streams::Streams;

@@ -178,5 +178,5 @@ fn end_alone(begun: Option<Arc<dyn Observation>>, outcome: OperationOutcome<'_>)
 
 /// Returns the revision that a `_meta` names.
 fn named_revision(meta: &RawJson<'_>) -> Option<Revision> {
-    Revision::parse(&meta.get(crate::peer::metadata::PROTOCOL_VERSION)?.to_text()?)
+    Revision::parse(&meta.get(crate::gate::metadata::PROTOCOL_VERSION)?.to_text()?)
 }

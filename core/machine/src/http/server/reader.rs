@@ -8,17 +8,18 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mcp_sansio_sync::{Arc, Mutex};
 
+use crate::envelope::JsonText;
+use crate::gate::members::check_repeats;
+use crate::gate::metadata::{self, CachedPrefix, Metadata, Read};
 use crate::http::field_value;
 use crate::http::header_params::{HeaderParamMismatch, HeaderParams};
 use crate::http::media::{Accepted, is_json};
 use crate::http::{Content, RequestHead, Response, ResponseHead, Status};
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Frame, Malformed, Message, NotificationMessage, ParseLimits, RawJson,
-    RequestId, RequestMessage, write_error,
+    RequestId, RequestMessage, resolved, write_error,
 };
 use crate::peer::OperationObserver;
-use crate::peer::members::check_repeats;
-use crate::peer::metadata::{self, CachedPrefix, Metadata, Read};
 use crate::peer::outbox::Verdict;
 use crate::peer::server::{Declaration, Declared, Reading, ServerConfig};
 use crate::protocol::{Era, Method, Revision};
@@ -179,7 +180,7 @@ impl<'f> ParsedBody<'f> {
         limits: ParseLimits,
         prefix: CachedPrefix<'_>,
     ) -> Result<(), Malformed> {
-        self.frame = metadata::parse(body, limits, prefix, &mut self.read)?;
+        self.frame = metadata::parse(body, limits, prefix, &mut self.read)?.into();
         if let (Frame::Single(Message::Request(_)), None) = (&self.frame, &self.read) {
             self.read = Some(Metadata::read(&RawJson::EMPTY_OBJECT));
         }
@@ -212,7 +213,8 @@ impl<'f> ParsedBody<'f> {
                 }
                 return;
             }
-            show(method, known.and_then(|method| read?.subject(method)));
+            let subject = known.and_then(|method| read?.subject(method));
+            show(method, subject.map(resolved).as_deref());
         };
         match (&self.frame, &self.read) {
             (Frame::Single(Message::Request(request)), Some(read)) => {
@@ -384,7 +386,7 @@ impl RequestReader {
             (Frame::Single(Message::Notification(notification)), _) => {
                 let params = notification.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
                 if self.is_modern(head, names_revision(&Metadata::read(params))) {
-                    return Posted::Notification(check_repeats(params));
+                    return Posted::Notification(check_repeats(params.view()));
                 }
             }
             // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-010]
@@ -668,10 +670,10 @@ impl RequestReader {
         declared: &Declaration,
     ) -> Result<(), ErrorObject<'static>> {
         let (version, served) = match declared {
-            Ok((revision, _)) => (revision.as_str(), true),
+            Ok((revision, _)) => (Cow::Borrowed(revision.as_str()), true),
             Err(_) => {
-                let version = metadata.protocol_version.as_deref().unwrap_or_default();
-                let known = Revision::parse(version);
+                let version = metadata.protocol_version.map(resolved).unwrap_or_default();
+                let known = Revision::parse(&version);
                 (version, known.is_some_and(|revision| self.0.revisions.contains(revision)))
             }
         };
@@ -691,8 +693,8 @@ impl RequestReader {
         if matches!(method, Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
             && let Some(name) = head.mcp_name
         {
-            let task = metadata.spans(method).subject(params);
-            let task = task.and_then(|task| task.to_text());
+            let task = metadata.spans(method).subject(params.view());
+            let task = task.and_then(JsonText::to_written).map(resolved);
             let name = field_value::decode(name).map_err(|fault| unreadable("Mcp-Name", &fault))?;
             return if task.is_none_or(|task| task == name) {
                 Ok(())
@@ -701,6 +703,7 @@ impl RequestReader {
             };
         }
         let Some(subject) = metadata.subject(method).filter(|_| named) else { return Ok(()) };
+        let subject = resolved(subject);
         // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-024]
         let Some(name) = head.mcp_name else { return Err(missing("Mcp-Name")) };
         let name = field_value::decode(name).map_err(|fault| unreadable("Mcp-Name", &fault))?;
@@ -713,10 +716,9 @@ impl RequestReader {
         // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-027]
         // [HDR-028]
         // [HDR-009]
-        let Some(header_params) = known.served.header_params.get(subject) else { return Ok(()) };
-        let none = RawJson::EMPTY_OBJECT;
-        let arguments = metadata.arguments.as_ref().unwrap_or(&none);
-        header_params.check(arguments, &head.params).map_err(|mismatch| match mismatch {
+        let Some(header_params) = known.served.header_params.get(&*subject) else { return Ok(()) };
+        let arguments = metadata.arguments.map_or(RawJson::EMPTY_OBJECT, RawJson::from);
+        header_params.check(&arguments, &head.params).map_err(|mismatch| match mismatch {
             // It is undefined which of the values the header should repeat.
             HeaderParamMismatch::Repeated { .. } => {
                 ErrorObject::invalid_params(format!("{mismatch}"))

@@ -13,7 +13,7 @@ use crate::peer;
 use crate::peer::outbox::Channel;
 
 use super::ServerLimits;
-use super::session::Session;
+use super::sessions::Session;
 use super::shared::{ActionId, MailboxShare, NodeId, SharedOptions, TaskKey, TaskRecord};
 #[cfg(doc)]
 use super::shared::{StoreError, StoreReply};

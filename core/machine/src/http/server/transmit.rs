@@ -10,8 +10,8 @@ use crate::http::{Content, ExchangeId, Response, ResponseHead, Status};
 use crate::peer::outbox::Channel;
 
 use super::exchange::{Exchange, ServerTransmit, State};
-use super::session::STANDALONE;
-use super::session::Transport;
+use super::sessions::STANDALONE;
+use super::sessions::Transport;
 use super::{Connection, Server};
 
 /// The keep-alive comment.

@@ -6,7 +6,7 @@ use serde::de::value::CowStrDeserializer;
 use serde::de::{self, Error as _, Visitor};
 
 use super::{Error, visit_number};
-use crate::jsonrpc::scan::Scanner;
+use crate::envelope::scan::Scanner;
 
 pub(super) struct Deserializer<'de>(pub(super) Cow<'de, str>);
 

@@ -4,7 +4,7 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, EnumAccess, Error as _, VariantAccess, Visitor};
 
 use super::{Deserializer, Error, Input};
-use crate::jsonrpc::scan::Scanner;
+use crate::envelope::scan::Scanner;
 
 /// The name by which this deserializer recognizes a union: a type that first looks at the whole
 /// value, and then reads it as one of several types. The value is passed as an enum: its variant

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
 
+use crate::gate::members::check_repeats;
 use crate::jsonrpc::{
     ErrorObject, RawJson, WriteError, WriteJson, to_shared_json, write_result, write_string,
 };
@@ -16,7 +17,6 @@ use crate::peer::error::CommandError;
 use crate::peer::event::{Ended, Event, Failure, InputRequested};
 use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
 use crate::peer::input_support::unsupported_input;
-use crate::peer::members::check_repeats;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::outgoing::MetaParts;
 use crate::protocol::{Capabilities, JsonAtRevision, Method, Side, WriteJsonAt};
@@ -358,7 +358,7 @@ fn question<'f>(
     }
     let method = Method::parse(&method?.to_text()?)?;
     let params = params.unwrap_or(RawJson::EMPTY_OBJECT);
-    check_repeats(&params).ok()?;
+    check_repeats(params.view()).ok()?;
     let gates = match method {
         Method::SamplingCreateMessage | Method::RootsList | Method::ElicitationCreate => {
             method.row().side(Side::Server).gates

@@ -1,6 +1,5 @@
 //! The client's side of a connection.
 
-mod answers;
 #[cfg(feature = "http")]
 pub(crate) mod channels;
 mod consistency;

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::gate::metadata::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO};
 use crate::jsonrpc::{
     AsJson, ErrorCode, ErrorObject, Json, RawJson, WriteJson, write_notification, write_string,
 };
@@ -12,9 +13,6 @@ use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
 use crate::peer::error::OpeningFailure;
 use crate::peer::event::{CloseReason, Event, Opened};
-use crate::peer::metadata::{
-    CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, text,
-};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
@@ -233,7 +231,7 @@ impl Client {
             match &*member.name() {
                 "supportedVersions" => versions = Some(member.value),
                 "capabilities" => capabilities = Some(member.value),
-                "instructions" => instructions = text(&member.value).map(String::from),
+                "instructions" => instructions = member.value.to_text().map(String::from),
                 "_meta" => info = member.value.get(SERVER_INFO).map(Json::from),
                 _ => {}
             }
@@ -250,7 +248,7 @@ impl Client {
             return Ok(None);
         };
         let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
-        let Ok(server) = Capabilities::from_checked_server_json(declared.as_str(), revision) else {
+        let Ok(server) = Capabilities::from_server(declared.view(), revision) else {
             self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
             return Ok(None);
         };
@@ -340,7 +338,7 @@ impl Client {
                 "protocolVersion" => version = Some(member.value),
                 "capabilities" => capabilities = Some(member.value),
                 "serverInfo" => info = Some(Json::from(member.value)),
-                "instructions" => instructions = text(&member.value).map(String::from),
+                "instructions" => instructions = member.value.to_text().map(String::from),
                 _ => {}
             }
         }
@@ -348,7 +346,8 @@ impl Client {
             self.fail_opening(OpeningFailure::InvalidAnswer("`protocolVersion` is missing"));
             return Ok(None);
         };
-        let revision = text(&version)
+        let revision = version
+            .to_text()
             .and_then(|text| Revision::parse(&text))
             .filter(|revision| revision.era() == Era::Legacy && self.revisions.contains(*revision));
         let Some(revision) = revision else {
@@ -357,7 +356,7 @@ impl Client {
         };
         debug_assert_eq!(initializing.revision.era(), Era::Legacy, "asked by the handshake");
         let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
-        let Ok(server) = Capabilities::from_checked_server_json(declared.as_str(), revision) else {
+        let Ok(server) = Capabilities::from_server(declared.view(), revision) else {
             self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
             return Ok(None);
         };
@@ -437,7 +436,7 @@ impl Client {
     fn own_capabilities(&self, revision: Revision) -> Capabilities {
         let declared = self.identity.capabilities.to_json_at(revision);
         declared
-            .and_then(|text| Capabilities::from_checked_client_json(text.as_str(), revision))
+            .and_then(|text| Capabilities::from_client_json(text.as_str(), revision))
             .unwrap_or_default()
     }
 

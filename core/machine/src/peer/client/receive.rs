@@ -3,6 +3,8 @@ use alloc::borrow::Cow;
 use mcp_sansio_collections::Key;
 
 use crate::binding::TransportFailure;
+use crate::gate::members::check_repeats;
+use crate::gate::metadata::Metadata;
 use crate::jsonrpc::{
     Batch, ErrorObject, Frame, Malformed, MemberIndex, Message, NotificationMessage, RawJson,
     Reason, RequestId, RequestMessage, ResponseMessage, Shape, write_result,
@@ -17,8 +19,6 @@ use crate::peer::handle::{
     CallHandle, InputHandle, InputSource, RequestHandle, SubscriptionHandles,
 };
 use crate::peer::input_support::unsupported_input;
-use crate::peer::members::check_repeats;
-use crate::peer::metadata::{Metadata, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
@@ -38,7 +38,7 @@ fn result_type<'r>(result: &'r RawJson<'_>, index: Option<&MemberIndex>) -> Opti
         return None;
     }
     let kind = match index.and_then(|index| index.members(result.as_str())) {
-        Some(mut members) => members.find(|it| it.is_named("resultType")).map(|it| it.value),
+        Some(mut members) => members.find(|it| it.key.is("resultType")).map(|it| it.value.into()),
         None => result.get("resultType"),
     };
     kind.filter(|kind| *kind != RawJson::NULL)
@@ -322,7 +322,7 @@ impl Client {
             return Ok(None);
         }
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]
-        if known == Some(Method::Ping) && check_repeats(&params).is_ok() {
+        if known == Some(Method::Ping) && check_repeats(params.view()).is_ok() {
             if self.connection.has_middleware() {
                 self.answer_passed(Lane::Control, known, &id, RawJson::EMPTY_OBJECT);
                 return Ok(None);
@@ -398,7 +398,7 @@ impl Client {
             return Some(Event::Violation(Violation::TooManyRequests));
         }
         let capabilities = self.session.as_ref().map(|s| s.server).unwrap_or_default();
-        let token = metadata.progress_token.clone();
+        let token = metadata.progress_token.map(RequestId::from);
         let wants_progress = token.is_some();
         let key = self.connection.requests.insert(InFlight {
             id,
@@ -470,7 +470,7 @@ impl Client {
             if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
                 return Ok(None);
             }
-            if let Err(what) = check_repeats(&params) {
+            if let Err(what) = check_repeats(params.view()) {
                 let violation = Violation::OutOfPlace(what);
                 let reaction = self.connection.config.policy.malformed;
                 return self.connection.violation(reaction, violation);
@@ -489,7 +489,7 @@ impl Client {
         }
         // Progress handling checks for repeated members on its own.
         if method != Method::Progress
-            && let Err(what) = check_repeats(&params)
+            && let Err(what) = check_repeats(params.view())
         {
             return self.bad_parameters(method, what);
         }
@@ -574,7 +574,7 @@ fn cancellation<'f>(params: &RawJson<'f>) -> (Option<RequestId>, Option<Cow<'f, 
     for member in params.walk() {
         match &*member.name() {
             "requestId" => id = member.value.to_id(),
-            "reason" => reason = text(&member.value),
+            "reason" => reason = member.value.to_text(),
             _ => {}
         }
     }

@@ -3,12 +3,12 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
 
+use crate::gate::metadata::SUBSCRIPTION_ID;
 use crate::jsonrpc::{AsJson, RawJson, RequestId, WriteJson, write_string};
 use crate::peer::calls::{Call, Calls, Purpose, Timing};
 use crate::peer::error::CommandError;
 use crate::peer::event::{Event, Subscribed, Violation};
 use crate::peer::handle::{CallHandle, SubscriptionHandles};
-use crate::peer::metadata::{SUBSCRIPTION_ID, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::CallOptions;
@@ -307,7 +307,7 @@ impl Client {
         // MCP 2025-11-25 schema.json#ResourceUpdatedNotification [RSRC-005]: one update for all subscriptions
         // of the session.
         let uri = params.get("uri");
-        let uri = uri.as_ref().and_then(text);
+        let uri = uri.as_ref().and_then(RawJson::to_text);
         let includes = |legacy: &Legacy| {
             let filter = &legacy.filter;
             match method {

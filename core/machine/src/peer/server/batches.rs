@@ -6,12 +6,12 @@ use mcp_sansio_collections::{Index, Key, Slab};
 
 use crate::jsonrpc::{self, ErrorObject};
 use crate::peer::connection::Flow;
+use crate::peer::connection::write_error_unread;
 use crate::peer::event::{Cancelled, Event, Subject};
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{ReplyTo, RequestOwner, Requests};
-use crate::peer::unread::write_error_unread;
 use crate::{Instant, Revision};
 
 use super::{Server, ServerSession};

@@ -12,7 +12,7 @@ use crate::peer::requests::ReplyTo;
 use crate::{Caller, Instant, Revision};
 
 use super::{Reading, Server, ServerConfig};
-use crate::peer::metadata::Read;
+use crate::gate::metadata::Read;
 
 impl Server {
     /// Handles a frame received on `channel`. Responses to its requests are sent on that channel,

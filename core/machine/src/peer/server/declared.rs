@@ -4,13 +4,14 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::ops::Range;
 
+use crate::Revision;
+use crate::gate::Refusal;
+use crate::gate::members::Seen;
+use crate::gate::metadata::CLIENT_CAPABILITIES;
+use crate::gate::metadata::{CachedPrefix, Metadata};
 use crate::jsonrpc::{ErrorObject, Members, PREFIX_IS_CACHED, RawJson};
 use crate::peer::event::Request;
-use crate::peer::members::Seen;
-use crate::peer::metadata::CLIENT_CAPABILITIES;
-use crate::peer::metadata::{CachedPrefix, Metadata};
 use crate::protocol::Capabilities;
-use crate::{Era, Revision};
 
 use super::ServerConfig;
 use super::receive::Found;
@@ -33,7 +34,7 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
-    /// See [`Metadata::prefix`](crate::peer::metadata::Metadata::prefix).
+    /// See [`Metadata::prefix`](crate::gate::metadata::Metadata::prefix).
     pub(crate) fn cached_prefix(&self) -> CachedPrefix<'_> {
         // A `_meta` starts with a brace, so the offset is zero only for capabilities without a
         // prefix.
@@ -80,19 +81,14 @@ impl ServerConfig {
         if let Some(last) = last.filter(|_| metadata.prefix_matched) {
             return (Ok((last.revision, last.capabilities)), None);
         }
-        let requested = metadata.protocol_version.as_deref().unwrap_or_default();
-        let revision = Revision::parse(requested)
-            .filter(|it| it.era() == Era::Modern && self.revisions.contains(*it));
-        let Some(revision) = revision else {
-            // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
-            let error = Box::new(self.unsupported_version(requested));
-            return (Err(Undeclared::Revision(error)), None);
+        let (revision, client) = match metadata.declaration(self.revisions) {
+            Ok(declaration) => declaration,
+            Err(Refusal::InvalidParams(what)) => return (Err(Undeclared::Malformed(what)), None),
+            Err(refusal) => {
+                return (Err(Undeclared::Revision(Box::new(refusal.into()))), None);
+            }
         };
-        let Some(declared) = &metadata.client_capabilities else {
-            let what = "`_meta` lacks `io.modelcontextprotocol/clientCapabilities`";
-            return (Err(Undeclared::Malformed(what)), None);
-        };
-        let declared = declared.as_str();
+        let declared = client.as_str();
         let prefix =
             metadata.prefix.filter(|it| PREFIX_IS_CACHED && it.text.len() <= DECLARED_LENGTH_MAX);
         let same = last.filter(|last| {
@@ -100,12 +96,9 @@ impl ServerConfig {
         });
         let capabilities = match same {
             Some(last) => last.capabilities,
-            None => match Capabilities::from_checked_client_json(declared, revision) {
+            None => match Metadata::declared_capabilities(client, revision) {
                 Ok(capabilities) => capabilities,
-                Err(_) => {
-                    let what = "`io.modelcontextprotocol/clientCapabilities` is not valid";
-                    return (Err(Undeclared::Malformed(what)), None);
-                }
+                Err(what) => return (Err(Undeclared::Malformed(what)), None),
             },
         };
         let alone = CachedPrefix { text: declared, ..CachedPrefix::default() };

@@ -1,15 +1,16 @@
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use hashbrown::HashSet;
 
 use crate::binding::Binding;
-use crate::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson};
+use crate::envelope::JsonText;
+use crate::gate::metadata::SERVER_INFO;
+use crate::gate::{Handshake, Refusal};
+use crate::jsonrpc::{AsJson, ErrorObject, Json, RawJson};
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::event::{Event, Failure, Opened, Violation};
-use crate::peer::metadata::{SERVER_INFO, text};
 use crate::peer::policy::IncompleteInitialize;
 use crate::peer::requests::InFlight;
 use crate::protocol::{
@@ -20,7 +21,7 @@ use crate::{Era, Instant, Revision, Revisions};
 
 use super::receive::Incoming;
 use super::result_body::Contents;
-use super::{Server, ServerConfig, ServerSession};
+use super::{Server, ServerSession};
 
 /// Minimum level of log messages for a client that has not set one. The server may choose it.
 // MCP 2025-11-25 schema.json#SetLevelRequest [LOG-004]
@@ -31,7 +32,8 @@ impl Server {
     pub(super) fn initialize<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
         let legacy = self.config.revisions.intersection(Revisions::LEGACY);
         let Some(newest) = legacy.latest() else {
-            self.answer_refusal(&incoming.id, &self.no_handshake(), incoming.reply);
+            let refusal = Refusal::NoHandshake { supported: self.config.revisions };
+            self.answer_refusal(&incoming.id, &refusal.into(), incoming.reply);
             return Ok(None);
         };
         if incoming.reply.batch.is_some() {
@@ -42,30 +44,15 @@ impl Server {
             let violation = Violation::OutOfPlace(what);
             return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
-        let (mut version, mut capabilities, mut client_info) = (None, None, None);
-        for member in incoming.params.walk() {
-            if member.value == RawJson::NULL {
-                continue;
-            }
-            match &*member.name() {
-                "protocolVersion" => version = Some(member.value),
-                "capabilities" => capabilities = Some(member.value),
-                "clientInfo" => client_info = Some(member.value),
-                _ => {}
-            }
-        }
-        let given = InitializeMembers { version, capabilities, client_info };
-        if let Some(what) = given.fault(self.connection.config.policy.incomplete_initialize) {
+        let given = Handshake::read(incoming.params.view());
+        let complete =
+            self.connection.config.policy.incomplete_initialize == IncompleteInitialize::Refuse;
+        if let Some(what) = given.fault(complete) {
             return self.refuse_initialize(incoming, what);
         }
-        let InitializeMembers { version, capabilities, client_info } = given;
-        let version = version.as_ref().and_then(text).unwrap_or_default();
-        // MCP 2025-11-25 basic/lifecycle#version-negotiation [VER-003] [VER-004] [VER-005],
-        // MCP 2025-11-25 learn-versioning#negotiation [VER-007]
-        let revision = Revision::parse(&version).filter(|r| legacy.contains(*r)).unwrap_or(newest);
-        let declared = capabilities.as_ref().map_or("{}", RawJson::as_str);
-        let Ok(client) = Capabilities::from_checked_client_json(declared, revision) else {
-            return self.refuse_initialize(incoming, "`capabilities` is not valid");
+        let (revision, client) = match given.negotiate(legacy, newest) {
+            Ok(negotiated) => negotiated,
+            Err(what) => return self.refuse_initialize(incoming, what),
         };
         self.end_session();
         let declared = self.declared(revision);
@@ -81,12 +68,11 @@ impl Server {
             initialized: false,
             client,
             server,
-            client_info: client_info.unwrap_or(RawJson::NULL).into(),
+            client_info: RawJson::from(given.client_info.unwrap_or(JsonText::NULL)).into(),
             // MCP 2025-11-25 extensions:SEP-2133#negotiation [EXT-011]: as sent.
             client_extensions: (self.config.identity.capabilities.extensions.is_some())
-                .then(|| capabilities.as_ref()?.get("extensions"))
-                .flatten()
-                .map(Json::from),
+                .then(|| RawJson::from(given.capabilities?).get("extensions").map(Json::from))
+                .flatten(),
             log_level: LOG_LEVEL_UNASKED,
             subscribed: HashSet::with_hasher(self.connection.requests.hasher()),
         });
@@ -141,19 +127,6 @@ impl Server {
         self.bad_parameters(crate::protocol::Method::Initialize, what)
     }
 
-    /// Returns the error of a server without the handshake for a client that needs it. The client
-    /// cannot continue, so the message is for people.
-    // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-    // [VER-017] [LIFE-020]
-    fn no_handshake(&self) -> ErrorObject<'static> {
-        let supported = spelled(self.config.revisions);
-        ErrorObject::new(
-            ErrorCode::METHOD_NOT_FOUND,
-            format!("this server does not support `initialize`; supported revisions: {supported}"),
-        )
-        .with_data(RawJson::trusted_shared(format!(r#"{{"supported":{supported}}}"#).into()))
-    }
-
     // MCP 2026-07-28 server/discover#response [DISC-001], MCP 2026-07-28 schema.json#DiscoverResult
     // [DISC-002], MCP 2026-07-28 basic/versioning#protocol-version-negotiation [DISC-004]
     pub(super) fn answer_discover(&mut self, incoming: &Incoming<'_, '_>) {
@@ -173,11 +146,7 @@ impl Server {
 
     /// Returns whether any enabled revision belongs to `era`.
     pub(super) fn speaks(&self, era: Era) -> bool {
-        let of_era = match era {
-            Era::Legacy => Revisions::LEGACY,
-            Era::Modern => Revisions::MODERN,
-        };
-        !self.config.revisions.intersection(of_era).is_empty()
+        self.config.revisions.speaks(era)
     }
 
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
@@ -199,82 +168,6 @@ impl Server {
             }
         }
     }
-}
-
-impl ServerConfig {
-    pub(super) fn unsupported_version(&self, requested: &str) -> ErrorObject<'static> {
-        let requested = Json::from_serialize(requested).expect("a string is JSON");
-        let supported = spelled(self.revisions);
-        let data = format!(r#"{{"supported":{supported},"requested":{}}}"#, requested.as_str());
-        ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
-            .with_data(RawJson::trusted_shared(data.into()))
-    }
-}
-
-/// The members of an `initialize` that all legacy revisions require.
-struct InitializeMembers<'f> {
-    version: Option<RawJson<'f>>,
-    capabilities: Option<RawJson<'f>>,
-    client_info: Option<RawJson<'f>>,
-}
-
-impl InitializeMembers<'_> {
-    /// Returns the missing or wrongly typed member, if any.
-    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001]
-    fn fault(&self, incomplete: IncompleteInitialize) -> Option<&'static str> {
-        let (mut name, mut client_version) = (None, None);
-        for member in self.client_info.iter().flat_map(RawJson::walk) {
-            if member.value == RawJson::NULL {
-                continue;
-            }
-            match &*member.name() {
-                "name" => name = Some(member.value),
-                "version" => client_version = Some(member.value),
-                _ => {}
-            }
-        }
-        let begins_otherwise = |value: &Option<RawJson<'_>>, first: char| {
-            value.as_ref().is_some_and(|value| !value.as_str().starts_with(first))
-        };
-        let no_string = |value| begins_otherwise(value, '"');
-        let no_object = |value| begins_otherwise(value, '{');
-        // An empty array is an empty object, as everywhere in capabilities.
-        let empty = self.capabilities.as_ref().is_some_and(RawJson::is_empty_array);
-        let faults = [
-            (no_string(&self.version), "`protocolVersion` is not a string"),
-            (no_object(&self.capabilities) && !empty, "`capabilities` is not an object"),
-            (no_object(&self.client_info), "`clientInfo` is not an object"),
-            (no_string(&name), "`clientInfo.name` is not a string"),
-            (no_string(&client_version), "`clientInfo.version` is not a string"),
-        ];
-        let absent = [
-            (self.version.is_none(), "`protocolVersion` is missing"),
-            (self.capabilities.is_none(), "`capabilities` is missing"),
-            (self.client_info.is_none(), "`clientInfo` is missing"),
-            (name.is_none(), "`clientInfo.name` is missing"),
-            (client_version.is_none(), "`clientInfo.version` is missing"),
-        ];
-        let first = |faults: &[(bool, &'static str)]| {
-            faults.iter().find_map(|(is_so, what)| is_so.then_some(*what))
-        };
-        let refused = incomplete == IncompleteInitialize::Refuse;
-        first(&faults).or_else(|| first(&absent).filter(|_| refused))
-    }
-}
-
-/// Returns the set as a JSON array, newest first.
-fn spelled(revisions: Revisions) -> String {
-    let mut text = String::from("[");
-    for revision in revisions.iter().rev() {
-        if text.len() > 1 {
-            text.push(',');
-        }
-        text.push('"');
-        text.push_str(revision.as_str());
-        text.push('"');
-    }
-    text.push(']');
-    text
 }
 
 // MCP 2026-07-28 basic/index#_meta [META-011]

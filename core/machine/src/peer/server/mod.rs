@@ -33,8 +33,9 @@ use mcp_sansio_sync::Arc;
 
 use crate::binding::Binding;
 use crate::catalog::Catalog;
+use crate::envelope::Envelopes;
 use crate::framing::FrameError;
-use crate::jsonrpc::{Frame, Json, RawJson, RequestId, WriteJson, to_shared_json};
+use crate::jsonrpc::{Json, RawJson, RequestId, WriteJson, to_shared_json};
 use crate::protocol::{
     Capabilities, GateError, JsonAtRevision, LoggingLevel, Method, MethodKind, ServerCapabilities,
     Side,
@@ -49,12 +50,12 @@ use super::event::{CloseReason, Event, Failure, Violation};
 use super::handle::{CallHandle, RequestHandle};
 use super::input_support::{UnsupportedInput, unsupported_input};
 use super::machine::{Applied, machine, stream_machine};
-use super::metadata;
 use super::method_name::MethodName;
 use super::outbox::Channel;
 use super::outgoing::{CallOptions, Outgoing};
 use super::queue::Tag;
 use super::requests::ReplyTo;
+use crate::gate::metadata;
 
 pub(super) use batches::{Answered, Batch, Batches};
 pub(super) use declared::DECLARED_LENGTH_MAX;
@@ -225,11 +226,11 @@ impl Server {
         let prefix = self.last_declared.as_deref().map(Declared::cached_prefix).unwrap_or_default();
         let (limits, mut read) = (self.connection.parse_limits(), None);
         let flow = match metadata::parse(frame, limits, prefix, &mut read) {
-            Ok(Frame::Single(message)) => {
-                self.receive(message, (read.as_mut(), None), ReplyTo::on(channel), now)
+            Ok(Envelopes::Single(message)) => {
+                self.receive(message.into(), (read.as_mut(), None), ReplyTo::on(channel), now)
             }
-            Ok(Frame::Batch(batch)) => self.receive_batch(batch, channel, now),
-            Err(malformed) => self.receive_malformed(&malformed, channel, now),
+            Ok(Envelopes::Batch(batch)) => self.receive_batch(batch.into(), channel, now),
+            Err(defect) => self.receive_malformed(&defect.into(), channel, now),
         };
         if flow.is_err() {
             self.finish_close();

@@ -3,10 +3,11 @@
 use mcp_sansio_collections::Key;
 
 use crate::Instant;
+use crate::gate::metadata::{Metadata, Read};
+use crate::jsonrpc::resolved;
 use crate::jsonrpc::{ErrorObject, NotificationMessage, RawJson, RequestMessage};
 use crate::peer::Exchanged;
 use crate::peer::connection::Flow;
-use crate::peer::metadata::{Metadata, Read};
 use crate::peer::middleware::PeerContext;
 use crate::peer::passing::owned;
 use crate::peer::requests::ReplyTo;
@@ -87,14 +88,13 @@ impl Server {
             let (revision, capabilities) = (Some(last.revision), Some(last.capabilities));
             return PeerContext { caller: None, revision, capabilities };
         }
-        let named = |it: &Metadata<'_>| Revision::parse(it.protocol_version.as_ref()?);
+        let named = |it: &Metadata<'_>| Revision::parse(&resolved(it.protocol_version?));
         if let Some(metadata) = metadata
             && let Some(revision) = named(metadata).filter(|it| it.era() == Era::Modern)
         {
-            let declared = metadata.client_capabilities.as_ref();
-            let capabilities = declared.and_then(|declared| {
-                Capabilities::from_checked_client_json(declared.as_str(), revision).ok()
-            });
+            let declared = metadata.client_capabilities;
+            let capabilities =
+                declared.and_then(|declared| Capabilities::from_client(declared, revision).ok());
             return PeerContext { caller: None, revision: Some(revision), capabilities };
         }
         let session = self.session.as_ref();

@@ -6,15 +6,18 @@ use mcp_sansio_sync::Arc;
 
 use crate::catalog::subject::Given;
 use crate::catalog::{Invalid, Target};
+use crate::envelope::Written;
+use crate::gate::Refusal;
+use crate::gate::members::check_repeats;
+use crate::gate::metadata::{self, Metadata, Read};
 use crate::jsonrpc::{
     AsJson, ErrorObject, Malformed, Message, RawJson, RequestId, RequestMessage, ResponseMessage,
+    resolved,
 };
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::event::{Ended, Event, Failure, InputResponseParams, Request, Violation};
 use crate::peer::handle::{CallHandle, RequestHandle};
-use crate::peer::members::check_repeats;
-use crate::peer::metadata::{self, Metadata, Read};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::policy::UnknownMethods;
@@ -150,7 +153,7 @@ impl Server {
         let metadata = match read {
             Ok(metadata) => metadata,
             // Other defects of its parameters do not matter.
-            Err(_) if ping && check_repeats(&params).is_ok() => {
+            Err(_) if ping && check_repeats(params.view()).is_ok() => {
                 self.answer_ping(&id, reply);
                 return Ok(None);
             }
@@ -163,8 +166,7 @@ impl Server {
             }
         };
         let method = known.map_or(MethodName::Other(method), MethodName::Known);
-        let named = metadata.prefix_matched || metadata.protocol_version.is_some();
-        let modern = named && self.speaks(Era::Modern);
+        let modern = metadata.is_modern(self.config.revisions);
         if ping && !modern {
             self.answer_ping(&id, reply);
             return Ok(None);
@@ -178,8 +180,6 @@ impl Server {
             client: Capabilities::NONE,
             reply,
         };
-        // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-        // [VER-016]: the request identifies its era. A legacy-only server ignores modern members.
         if modern { self.receive_modern(incoming, reading) } else { self.receive_legacy(incoming) }
     }
 
@@ -197,8 +197,6 @@ impl Server {
             if method.row().kind != MethodKind::Request {
                 return self.refuse_notification(&incoming);
             }
-            // MCP 2025-11-25 client/roots#error-handling [CAP-027],
-            // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
             let checked =
                 method.row().check(Side::Client, incoming.revision, incoming.client, server);
             if let Err(refusal) = checked {
@@ -210,24 +208,10 @@ impl Server {
 
     /// Refuses a request without metadata and without a session.
     fn refuse_before_initialize<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
-        let served = |method: Method| {
-            self.config
-                .revisions
-                .iter()
-                .any(|revision| method.row().client.revisions.contains(revision))
-        };
-        let error = match incoming.method {
-            MethodName::Known(method) if served(method) => {
-                // MCP 2026-07-28 basic/index#_meta [META-009]: a request without the metadata is
-                // malformed. The same response tells a legacy client to send `initialize`.
-                ErrorObject::invalid_params(if self.speaks(Era::Modern) {
-                    "send `initialize` first, or the protocol version and client capabilities in `_meta`"
-                } else {
-                    "send `initialize` first"
-                })
-            }
-            _ => ErrorObject::method_not_found(incoming.method.as_str()),
-        };
+        let name = Written::plain(incoming.method.as_str());
+        let refusal =
+            Refusal::before_initialize(incoming.method.known(), name, self.config.revisions);
+        let error = refusal.into();
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         // A client of both eras asks which one this server is of, and the refusal tells it.
         let is_probe = matches!(incoming.method, MethodName::Known(Method::Discover));
@@ -319,15 +303,8 @@ impl Server {
 
     /// Refuses a request that failed the capability checks.
     fn refuse<'f>(&mut self, incoming: &Incoming<'_, 'f>, refusal: GateError) -> Flow<'f> {
-        let error = match refusal {
-            // MCP 2026-07-28 basic/index#_meta [CAP-022]
-            GateError::NotDeclared { declared_by: Side::Client, capability, .. }
-                if incoming.revision.era() == Era::Modern =>
-            {
-                capability.missing()
-            }
-            _ => ErrorObject::method_not_found(incoming.method.as_str()),
-        };
+        let name = Written::plain(incoming.method.as_str());
+        let error = Refusal::by_gate(refusal, name, incoming.revision).into();
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::Forbidden(refusal);
         self.connection.violation(self.connection.config.policy.forbidden, violation)
@@ -415,7 +392,8 @@ impl Server {
             return Ok(Some(Event::Violation(Violation::TooManyRequests)));
         }
         let token_length_max = self.connection.config.limits.id_length_max;
-        if let Some(RequestId::Text(token)) = &metadata.progress_token
+        let token = metadata.progress_token.take().map(RequestId::from);
+        if let Some(RequestId::Text(token)) = &token
             && token.len() > token_length_max
         {
             let error = ErrorObject::invalid_params("`progressToken` is too long");
@@ -427,20 +405,20 @@ impl Server {
         let inputs =
             if known.is_some_and(Method::allows_input_rounds) && revision.era() == Era::Modern {
                 InputResponseParams {
-                    responses: metadata.input_responses.take(),
-                    state: metadata.request_state.take(),
+                    responses: metadata.input_responses.take().map(RawJson::from),
+                    state: metadata.request_state.take().map(resolved),
                     refused: None,
                 }
             } else {
                 InputResponseParams::default()
             };
-        let wants_progress = metadata.progress_token.is_some();
+        let wants_progress = token.is_some();
         let key = self.connection.requests.insert(InFlight {
             id,
             method: known,
             revision,
             capabilities: client,
-            progress: metadata.progress_token.take().map(ProgressLimiter::new),
+            progress: token.map(ProgressLimiter::new),
             log_level: metadata.log_level,
             reply,
             owner: RequestOwner::Application,
@@ -598,12 +576,13 @@ impl ServerConfig {
         (revision, tasks): (Revision, bool),
         caller: &Caller,
     ) -> Found {
-        let subject = metadata.subject(method);
-        let arguments = metadata.arguments.as_ref();
+        let subject = metadata.subject(method).map(resolved);
+        let arguments = metadata.arguments.map(RawJson::from);
+        let arguments = arguments.as_ref();
         // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
         let asks_for_task = metadata.asks_for_task;
         let given = Given { params, arguments, tasks, asks_for_task, caller };
-        let target = self.catalog.resolve_given(method, subject, &given, revision)?;
+        let target = self.catalog.resolve_given(method, subject.as_deref(), &given, revision)?;
         let starts_task = tasks && revision.era() == Era::Legacy && asks_for_task;
         let Target::Tool(tool) = target else { return Ok(target) };
         if !self.catalog.validates() || starts_task {

@@ -2,12 +2,11 @@
 
 use crate::Instant;
 use crate::Revision;
+use crate::gate::members::check_repeats;
 use crate::jsonrpc::{NotificationMessage, RawJson};
 use crate::peer::connection::Flow;
 use crate::peer::event::{Event, Notification, Violation};
 use crate::peer::handle::SubscriptionHandles;
-use crate::peer::members::check_repeats;
-use crate::peer::metadata::text;
 use crate::peer::method_name::MethodName;
 use crate::peer::policy::UnknownMethods;
 use crate::protocol::{Method, MethodKind, Phase, Side};
@@ -34,7 +33,7 @@ impl Server {
         now: Instant,
     ) -> Flow<'f> {
         let params = message.params.unwrap_or(NO_PARAMS);
-        let repeats = check_repeats(&params);
+        let repeats = check_repeats(params.view());
         let Some(method) = Method::parse(&message.method) else {
             if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
                 return Ok(None);
@@ -94,7 +93,7 @@ impl Server {
         for member in params.walk() {
             match &*member.name() {
                 "requestId" => id = member.value.to_id(),
-                "reason" => reason = text(&member.value),
+                "reason" => reason = member.value.to_text(),
                 _ => {}
             }
         }

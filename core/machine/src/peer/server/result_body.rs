@@ -84,7 +84,7 @@ impl Additions<'_> {
                 "_meta" => {
                     meta = Some((
                         member.range,
-                        member.value.get(crate::peer::metadata::SERVER_INFO).is_some(),
+                        member.value.get(crate::gate::metadata::SERVER_INFO).is_some(),
                     ))
                 }
                 "ttlMs" => cached = true,

@@ -47,7 +47,7 @@ impl Server {
         let declared = self.declared(state.revision);
         let server = declared
             .to_json_at(state.revision)
-            .and_then(|text| Capabilities::from_checked_server_json(text.as_str(), state.revision))
+            .and_then(|text| Capabilities::from_server_json(text.as_str(), state.revision))
             .unwrap_or_default();
         let mut subscribed = HashSet::with_hasher(self.connection.requests.hasher());
         subscribed.extend(state.subscribed);

@@ -2,11 +2,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::catalog::Changes;
+use crate::gate::metadata::SUBSCRIPTION_ID;
 use crate::jsonrpc::{
-    AsJson, ErrorObject, RawJson, RequestId, WriteJson, to_shared_json, write_id, write_string,
+    AsJson, ErrorObject, RawJson, RequestId, WriteJson, resolved, to_shared_json, write_id,
+    write_string,
 };
 use crate::peer::connection::Flow;
-use crate::peer::metadata::SUBSCRIPTION_ID;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, RequestOwner};
@@ -260,7 +261,7 @@ impl Server {
     /// Handles `resources/subscribe` and `resources/unsubscribe` in a legacy session.
     // MCP 2025-11-25 schema.json#SubscribeRequest [RSRC-004]
     pub(super) fn change_subscription(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
-        let uri = incoming.metadata.uri.as_deref().map(String::from);
+        let uri = incoming.metadata.uri.map(|uri| resolved(uri).into_owned());
         let limits = &self.connection.config.limits;
         let (subscribed_max, length_max) = (limits.subscribed_resources_max, limits.uri_length_max);
         let outcome = match (uri, &mut self.session) {

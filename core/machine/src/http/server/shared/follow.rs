@@ -15,7 +15,7 @@ use super::super::callers::Sender;
 use super::super::exchange::{Exchange, State};
 use super::super::log::EventId;
 use super::super::replay::{Replay, gone};
-use super::super::session::STANDALONE;
+use super::super::sessions::STANDALONE;
 use super::super::store::{EventPosition, NotStored, StoreAction, StoredEvent};
 use super::super::stream::Stream;
 use super::super::{Connection, Server};

@@ -18,7 +18,7 @@ use crate::peer::{Event, InputResponseParams, ServerCommand, Violation};
 
 use super::super::callers::label_of;
 use super::super::reader::ParsedBody;
-use super::super::session::STANDALONE;
+use super::super::sessions::STANDALONE;
 use super::super::store::StoreAction;
 use super::super::store_queue::Account;
 use super::super::{Connection, Server, stamped};

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
 
+use crate::gate::metadata::Read;
 use crate::http::{
     ExchangeId, HttpRejection, RemoteAddress, RequestHead, Response, SessionId, Status,
 };
-use crate::jsonrpc::{Frame, Message, RequestId};
-use crate::peer::metadata::Read;
+use crate::jsonrpc::{Frame, Message, RequestId, resolved};
 use crate::protocol::Method;
 use crate::{Caller, Instant, Principal};
 
@@ -397,8 +397,8 @@ impl Server {
                 Some(Method::Initialize) => Effect::Opens,
                 Some(Method::LoggingSetLevel) => Effect::Level,
                 Some(Method::ResourcesSubscribe | Method::ResourcesUnsubscribe) => {
-                    let uri = read.and_then(|read| read.as_ref().ok()?.uri.as_deref());
-                    uri.map_or(Effect::None, |uri| Effect::Subscription(uri.into()))
+                    let uri = read.and_then(|read| read.as_ref().ok()?.uri).map(resolved);
+                    uri.map_or(Effect::None, |uri| Effect::Subscription((*uri).into()))
                 }
                 _ => Effect::Asks,
             },

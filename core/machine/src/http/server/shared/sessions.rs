@@ -15,7 +15,7 @@ use crate::protocol::{Capabilities, Capability, LoggingLevel};
 use crate::{Instant, Principal, Revision};
 
 use super::super::callers::Sender;
-use super::super::session::Transport;
+use super::super::sessions::Transport;
 use super::super::sessions::no_session;
 use super::super::store::StoreAction;
 use super::super::store_queue::Account;

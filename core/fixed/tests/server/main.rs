@@ -1,0 +1,6 @@
+//! The server without an allocator: it gives the same answers as the machine with one, and survives
+//! malicious clients in the memory that it was lent.
+
+mod answers;
+mod hostile;
+mod offers;
