@@ -209,7 +209,7 @@ mod what_surrounds_a_request {
         };
         // Sessions, tasks and limits belong to the principal. Roles are scopes, for `requires`.
         let principal = Principal::new(user.name.clone());
-        request.extensions_mut().insert(Caller::from_credentials(principal, user.roles.clone()));
+        request.extensions_mut().insert(Caller::from_scopes(principal, &user.roles));
         request.extensions_mut().insert(user);
         next.run(request).await
     }

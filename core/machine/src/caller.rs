@@ -133,7 +133,25 @@ impl Caller {
         Self::from_known(Known { principal: Some(principal), credentials: None })
     }
 
-    /// Creates a caller from the principal and the scopes of verified credentials.
+    /// Creates a caller that is known by name and has these scopes, none of which implies another.
+    ///
+    /// ```
+    /// use mcp_sansio::{Caller, Principal};
+    ///
+    /// let ann = Caller::from_scopes(Principal::new("ann"), ["read", "write"]);
+    /// assert!(ann.has_scope("write") && !ann.has_scope("admin"));
+    /// ```
+    #[must_use]
+    pub fn from_scopes(
+        principal: Principal,
+        scopes: impl IntoIterator<Item: Into<String>>,
+    ) -> Self {
+        let scopes: Vec<String> = scopes.into_iter().map(Into::into).collect();
+        Self::from_credentials(principal, scopes)
+    }
+
+    /// Creates a caller from the principal and the scopes of verified credentials of a type of your
+    /// own, which handlers find with [`credentials`](Self::credentials).
     #[must_use]
     pub fn from_credentials(principal: Principal, credentials: impl Credentials) -> Self {
         let credentials: Option<Box<dyn Credentials>> = Some(Box::new(credentials));

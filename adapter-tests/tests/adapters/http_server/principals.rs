@@ -98,7 +98,7 @@ async fn handlers_see_the_extensions_of_layers_and_protect_does_not_hide_their_c
     };
     let resource = ProtectedResource::without_issuer("http://localhost/mcp").unwrap();
     let protected = server.clone().protect(resource, check, || 0);
-    let caller = Caller::from_credentials(Principal::new("layer"), vec!["read".to_owned()]);
+    let caller = Caller::from_scopes(Principal::new("layer"), ["read"]);
     for (server, seen) in [(server, "ann layer - read"), (protected, "ann token layer use")] {
         let service = in_runtime(|| HttpService::new(&server, HttpServerOptions::new()).unwrap());
         let service = service.extension::<User>();

@@ -423,8 +423,7 @@ fn perform_request(
     head.contradictory = contradictory.as_deref().map(singular).transpose()?;
     let caller = match principal.as_deref().map(Principal::new) {
         Some(principal) if !scopes.is_empty() => {
-            let scopes: Vec<String> = scopes.iter().map(|scope| scope.as_ref().into()).collect();
-            Caller::from_credentials(principal, scopes)
+            Caller::from_scopes(principal, scopes.iter().map(AsRef::<str>::as_ref))
         }
         principal => principal.into(),
     };
