@@ -142,7 +142,7 @@ pub enum ConnectError<C> {
     },
     /// The server requires authorization or refuses the given one, and the host has no
     /// `Authorization`.
-    #[error("the server at {url} requires authorization (HTTP status {status}){}", DisplayBody(.body.as_deref()))]
+    #[error("the server at {url} {}", DisplayRefusal(*.status, .body.as_deref()))]
     Unauthorized {
         /// The URL of the server.
         url: String,
@@ -234,6 +234,19 @@ impl fmt::Display for DisplayReason<'_> {
             CloseReason::OpeningFailed(failure) => failure.fmt(f),
             reason => reason.fmt(f),
         }
+    }
+}
+
+/// Displays why a server refused this client, and what to do.
+struct DisplayRefusal<'a>(u16, Option<&'a str>);
+
+impl fmt::Display for DisplayRefusal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (refuses, hint) = match self.0 {
+            403 => ("denies access", "ask its operator for the permission or the scope"),
+            _ => ("requires authorization", "give the host an `Authorization`, or send a token"),
+        };
+        write!(f, "{refuses} (HTTP status {}){}; {hint}", self.0, DisplayBody(self.1))
     }
 }
 

@@ -98,7 +98,7 @@ fn a_host_without_an_authorization_reports_the_refusal() {
     // Rule: [AUTHC-001].
     let (client, mut net) = Guarded::opened(&Host::new("host", "1"));
     let error = net.run(call(&client)).unwrap_err().to_string();
-    assert!(error.contains("refused the authorization, with HTTP status 401"), "{error}");
+    assert!(error.contains("requires authorization, with HTTP status 401"), "{error}");
     assert_eq!(net.log.len(), 1, "{:#?}", net.log);
 }
 

@@ -51,7 +51,7 @@ pub enum TransportFailure {
         body: Option<Box<str>>,
     },
     /// The server requires authorization, or denies access to the authorized client.
-    #[error("the server refused the authorization, with HTTP status {status}{}{}", After(challenge.as_deref()), After(body.as_deref()))]
+    #[error("{}", DisplayRefusal(*status, challenge.as_deref(), body.as_deref()))]
     Unauthorized {
         /// 401 or 403.
         status: u16,
@@ -92,13 +92,30 @@ pub enum TransportFailure {
     },
 }
 
-/// Writes a challenge, which says for example which scope a token lacks.
+/// Says why a server has refused this client, and what to do. The challenge, which says for example
+/// which scope a token lacks, is shown like an [excerpt](TransportFailure::excerpt) of a body.
+struct DisplayRefusal<'a>(u16, Option<&'a str>, Option<&'a str>);
+
+impl fmt::Display for DisplayRefusal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(status, challenge, body) = *self;
+        let (refuses, hint) = match status {
+            403 => ("denies access", "ask its operator for the permission or the scope"),
+            _ => ("requires authorization", "sign in, or check the token"),
+        };
+        let challenge = challenge.and_then(|text| TransportFailure::excerpt(text.as_bytes()));
+        let (challenge, body) = (After(challenge.as_deref()), After(body));
+        write!(f, "the server {refuses}, with HTTP status {status}{challenge}{body}; {hint}")
+    }
+}
+
+/// Writes an excerpt.
 struct After<'a>(Option<&'a str>);
 
 impl fmt::Display for After<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(challenge) => write!(f, ": {challenge}"),
+            Some(excerpt) => write!(f, ": {excerpt}"),
             None => Ok(()),
         }
     }
@@ -191,6 +208,21 @@ impl TransportFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_client_learns_what_to_do_in_a_text_that_is_safe_to_print() {
+        let text = |status, challenge: &str| {
+            let challenge = Some(challenge.repeat(1_000));
+            let failure = TransportFailure::Unauthorized { status, challenge, body: None };
+            alloc::string::ToString::to_string(&failure)
+        };
+        let denied = text(403, "Bearer \u{1b}]52;");
+        assert!(denied.contains("HTTP status 403: Bearer "), "{denied}");
+        assert!(denied.ends_with("; ask its operator for the permission or the scope"), "{denied}");
+        assert!(denied.contains("\\u{1b}]52;") && !denied.contains('\u{1b}'), "{denied}");
+        assert!(denied.len() < 2 * TransportFailure::EXCERPT_MAX, "{denied}");
+        assert!(text(401, "Bearer").ends_with("; sign in, or check the token"));
+    }
 
     #[test]
     fn an_excerpt_is_short_and_safe_to_print() {

@@ -120,9 +120,9 @@ fn failures_unrelated_to_the_era_are_reported_unchanged() {
         (
             401,
             &[("www-authenticate", "Bearer x=y")][..],
-            "refused the authorization, with HTTP status 401: Bearer x=y",
+            "requires authorization, with HTTP status 401: Bearer x=y; sign in, or check the token",
         ),
-        (403, &[], "refused the authorization, with HTTP status 403"),
+        (403, &[], "denies access, with HTTP status 403; ask its operator"),
         (500, &[], "refused with HTTP status 500"),
         (503, &[("retry-after", "7")], "refused with HTTP status 503"),
         (429, &[], "refused with HTTP status 429"),

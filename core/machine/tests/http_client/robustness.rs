@@ -156,7 +156,13 @@ fn the_reason_in_the_body_of_a_refusal_is_part_of_the_failure() {
             let (mut net, n) = calling_with(ClientLimits::default(), legacy);
             net.answer(n, status, &[], body);
             let failure = net.failure();
-            assert!(failure.ends_with(&format!("HTTP status {status}{reason}")), "{failure}");
+            let hint = match status {
+                401 => "; sign in, or check the token",
+                403 => "; ask its operator for the permission or the scope",
+                _ => "",
+            };
+            let end = format!("HTTP status {status}{reason}{hint}");
+            assert!(failure.ends_with(&end), "{failure}");
         }
         let (mut net, n) = calling_with(ClientLimits::default(), legacy);
         net.answer(n, 400, &[], &gzip);

@@ -135,7 +135,7 @@ fn a_closed_port_differs_from_a_foreign_server() {
         ),
         (
             Responds("HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n"),
-            "requires authorization (HTTP status 403)",
+            "denies access (HTTP status 403); ask its operator",
         ),
         (
             Responds(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_sansio::http::{ClientLimits, HttpClientOptions, Location};
-use mcp_sansio::peer::CloseReason;
+use mcp_sansio::peer::{CloseReason, TransportFailure};
 use mcp_sansio_cli::canned::Seen;
 use mcp_sansio_cli::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_cli::together::before;
@@ -105,11 +105,13 @@ fn unopened(url: &Location, reason: CloseReason, cause: Option<ConnectorError>) 
     match ConnectError::from_close_reason(url, reason, cause) {
         ConnectError::Unauthorized { url, status, challenge, body } => {
             let body = body.map_or_else(String::new, |it| format!(": {it}"));
+            let challenge = challenge.and_then(|it| TransportFailure::excerpt(it.as_bytes()));
             let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
-            let hint = if status == 401 { "; use `--sign-in` to sign in" } else { "" };
-            format!(
-                "the server at {url} requires authorization (HTTP status {status}){challenge}{body}{hint}"
-            )
+            let (refuses, hint) = match status {
+                401 => ("requires authorization", "use `--sign-in` to sign in"),
+                _ => ("denies access", "ask its operator for the permission or the scope"),
+            };
+            format!("the server at {url} {refuses} (HTTP status {status}){challenge}{body}; {hint}")
         }
         error => error.to_string(),
     }
