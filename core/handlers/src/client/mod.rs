@@ -220,9 +220,13 @@ pub enum ClientError {
     /// Middleware of the host failed with an error of its own.
     #[error("middleware of the host failed: {0}")]
     Middleware(#[source] Box<dyn core::error::Error + Send + Sync>),
-    /// The connection is closed.
+    /// The connection was closed before the call was sent.
     #[error(transparent)]
     Closed(#[from] CloseReason),
+    /// The server runs the call as a task, whose result could not be read: the task is unknown to
+    /// it, or it cannot be reached. The task may have ended in any way.
+    #[error("the call runs as a task, whose result could not be read: {0}")]
+    TaskLost(#[source] Box<Self>),
     /// The server's result does not match the schema of its method.
     #[error("the server's result is not valid: {0}")]
     InvalidResult(#[from] JsonError),
@@ -243,6 +247,7 @@ impl ClientError {
     pub const fn as_refusal(&self) -> Option<&ErrorObject<'static>> {
         match self {
             Self::Failed(Failure::Refused(error)) => Some(error),
+            Self::TaskLost(error) => error.as_refusal(),
             _ => None,
         }
     }
@@ -258,16 +263,29 @@ impl ClientError {
         }
     }
 
-    /// Returns whether the call was executed: `Some(true)` if the server has answered it,
-    /// `Some(false)` if it certainly was not executed, so that it can be made again without doing
-    /// anything twice, and `None` if that is unknown: see [`Failure::executed`].
+    /// Returns whether the call was executed: `Some(true)` if the server says so, `Some(false)` if
+    /// it certainly was not executed, so that it can be made again without doing anything twice,
+    /// and `None` if that is unknown.
+    ///
+    /// | Error | Result |
+    /// | --- | --- |
+    /// | [`Failed`](Self::Failed) | [`Failure::executed`]: `Some(false)` for `-32601` and `-32602`, `None` for `-32603` and after a timeout |
+    /// | [`InvalidResult`](Self::InvalidResult), [`CursorLoop`](Self::CursorLoop), [`TooManyPages`](Self::TooManyPages) | `Some(true)` |
+    /// | [`TaskLost`](Self::TaskLost), [`Middleware`](Self::Middleware) | `None` |
+    /// | any other: the call was not sent | `Some(false)` |
     #[must_use]
     pub const fn executed(&self) -> Option<bool> {
         match self {
             Self::Failed(failure) => failure.executed(),
-            Self::Middleware(_) => None,
+            Self::TaskLost(_) | Self::Middleware(_) => None,
             Self::InvalidResult(_) | Self::CursorLoop(_) | Self::TooManyPages { .. } => Some(true),
-            _ => Some(false),
+            Self::NotSent(_)
+            | Self::Extension(_)
+            | Self::NoTaskSupport { .. }
+            | Self::InvalidHeader(_)
+            | Self::TooManyCommands
+            | Self::Limited(_)
+            | Self::Closed(_) => Some(false),
         }
     }
 
@@ -276,6 +294,7 @@ impl ClientError {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Failed(failure) => failure.retry_after(),
+            Self::TaskLost(error) => error.retry_after(),
             _ => None,
         }
     }
@@ -849,6 +868,46 @@ impl Drop for ClosedFuture {
     fn drop(&mut self) {
         if let Some(waiting) = self.waiting {
             self.shared.opening.forget(waiting);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_sansio::peer::HeaderFields;
+
+    use super::*;
+
+    #[test]
+    fn a_call_may_be_repeated_exactly_if_it_was_not_executed() {
+        let refused =
+            |code| ClientError::Failed(Failure::Refused(ErrorObject::new(ErrorCode(code), "no")));
+        let limit = LimitError::RateExceeded { retry_after: Duration::ZERO };
+        let header = HeaderFields::new().field("a\nb", "").expect_err("not a name");
+        let json = RawJson::trusted("1").decode::<bool>().expect_err("not a bool");
+        let closed = || ClientError::Closed(CloseReason::Local);
+        let not_sent = CommandError::NotDue;
+        for (error, expected) in [
+            (refused(-32601), Some(false)),
+            (refused(-32602), Some(false)),
+            (refused(-32603), None),
+            (refused(-1), Some(true)),
+            (ClientError::Failed(Failure::TimedOut { hard: false }), None),
+            (ClientError::Failed(Failure::ConnectionLost), None),
+            (ClientError::NotSent(Box::new(not_sent)), Some(false)),
+            (ClientError::NoTaskSupport { tool: String::new() }, Some(false)),
+            (ClientError::InvalidHeader(header), Some(false)),
+            (ClientError::TooManyCommands, Some(false)),
+            (ClientError::Limited(limit), Some(false)),
+            (ClientError::Middleware("no".into()), None),
+            (closed(), Some(false)),
+            (ClientError::TaskLost(Box::new(closed())), None),
+            (ClientError::TaskLost(Box::new(refused(-32602))), None),
+            (ClientError::InvalidResult(json), Some(true)),
+            (ClientError::CursorLoop(String::new()), Some(true)),
+            (ClientError::TooManyPages { limit: 1 }, Some(true)),
+        ] {
+            assert_eq!(error.executed(), expected, "{error}");
         }
     }
 }

@@ -397,7 +397,8 @@ impl fmt::Debug for FollowedTask {
     }
 }
 
-/// Follows a task, and returns the result of its call.
+/// Follows a task, and returns the result of its call. Errors of the requests about it are
+/// [`ClientError::TaskLost`]: they say nothing about the call.
 // MCP 2026-07-28 ext-tasks:tasks#task-polling [TASK-043]
 async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientError> {
     let client = &requests.client;
@@ -410,19 +411,19 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
         // The result of a task that has ended is available at once, unless it was asked for
         // already.
         if !task.status.is_terminal() || failed > 0 {
-            client.sleep(pause).await?;
+            client.sleep(pause).await.map_err(lost)?;
         }
         pause = poll_interval(&task);
         let found = requests.with_fields(client.get_task(&task.task_id)).await;
         let GetTaskResult { detailed, .. } = match found {
             Err(ClientError::Failed(failure)) if failed < FAILED_POLLS_MAX => {
                 let Some(retry_after) = retry_after(&failure) else {
-                    return Err(ClientError::Failed(failure));
+                    return Err(lost(ClientError::Failed(failure)));
                 };
                 (failed, pause) = (failed + 1, pause.max(retry_after.min(POLL_INTERVAL_MAX)));
                 continue;
             }
-            found => found?,
+            found => found.map_err(lost)?,
         };
         failed = 0;
         let DetailedTask { task: now, input_requests, result, error, .. } = detailed;
@@ -433,7 +434,7 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
                 for (key, request) in input_requests.iter().flat_map(|all| all.iter()) {
                     // The server may still list a request after it was answered.
                     if !answered.contains(key) {
-                        let response = client.ask_host(key, request).await?;
+                        let response = client.ask_host(key, request).await.map_err(lost)?;
                         unsent.insert(key, InputResponse::Unknown(response));
                         answered.insert(key.to_string());
                     }
@@ -443,13 +444,13 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
                     match requests.with_fields(update).await {
                         Err(ClientError::Failed(failure)) if unsent_failed < FAILED_POLLS_MAX => {
                             let Some(retry_after) = retry_after(&failure) else {
-                                return Err(ClientError::Failed(failure));
+                                return Err(lost(ClientError::Failed(failure)));
                             };
                             unsent_failed += 1;
                             pause = pause.max(retry_after.min(POLL_INTERVAL_MAX));
                         }
                         sent => {
-                            sent?;
+                            sent.map_err(lost)?;
                             (unsent, unsent_failed) = (InputResponses::new(), 0);
                         }
                     }
@@ -476,6 +477,14 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
             }
             _ => {}
         }
+    }
+}
+
+/// Wraps an error that would say more about the call of a task than is known.
+fn lost(error: ClientError) -> ClientError {
+    match error.executed() {
+        None => error,
+        Some(_) => ClientError::TaskLost(Box::new(error)),
     }
 }
 

@@ -220,7 +220,9 @@ fn a_followed_call_ends_with_its_connection() {
     assert!(pair.poll(call.as_mut()).is_none());
     client.close();
     let error = pair.poll(call.as_mut()).expect("it has ended").unwrap_err();
-    assert!(matches!(error, ClientError::Closed(CloseReason::Local)), "{error}");
+    let ClientError::TaskLost(cause) = &error else { panic!("{error}") };
+    assert!(matches!(**cause, ClientError::Closed(CloseReason::Local)), "{cause}");
+    assert_eq!(error.executed(), None);
 }
 
 #[test]
@@ -232,6 +234,8 @@ fn a_task_that_is_gone_ends_the_call_with_the_error_of_the_server() {
     pair.advance(Duration::from_secs(90));
     let error = pair.poll(call.as_mut()).expect("it has ended").unwrap_err();
     assert_eq!(error.as_refusal().map(|it| it.code), Some(ErrorCode::INVALID_PARAMS), "{error}");
+    // The server refused the request about the task, not the call.
+    assert_eq!(error.executed(), None, "{error}");
 }
 
 #[test]

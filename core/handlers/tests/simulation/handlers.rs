@@ -315,7 +315,9 @@ fn ended(
                 ClientError::Failed(Failure::TimedOut { .. }) => {
                     scene.count(Happening::TimedOut);
                 }
-                ClientError::Failed(Failure::ConnectionLost) | ClientError::Closed(_) => {
+                ClientError::Failed(Failure::ConnectionLost)
+                | ClientError::Closed(_)
+                | ClientError::TaskLost(_) => {
                     scene.count(Happening::ConnectionLost);
                 }
                 ClientError::NotSent(_)

@@ -8,7 +8,7 @@ use core::time::Duration;
 use crate::binding::TransportFailure;
 use crate::catalog::Target;
 use crate::framing::FrameError;
-use crate::jsonrpc::{ErrorObject, Omissions, RawJson, Reason, RequestId};
+use crate::jsonrpc::{ErrorCode, ErrorObject, Omissions, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, GateError, Method, SubscriptionFilter};
 use crate::{Caller, Era, Revision};
 
@@ -402,15 +402,41 @@ pub enum Failure<'a> {
 }
 
 impl Failure<'_> {
-    /// Returns whether the call was executed: `Some(true)` if the server has answered it,
-    /// `Some(false)` if it certainly was not, so that it can be sent again without doing anything
-    /// twice, and `None` if that is unknown, as when its connection was lost.
+    /// Returns whether the call was executed: `Some(true)` if the peer says so, `Some(false)` if it
+    /// certainly was not, so that it can be sent again without doing anything twice, and `None` if
+    /// that is unknown.
+    ///
+    /// | Failure | Result |
+    /// | --- | --- |
+    /// | [`Refused`](Self::Refused) because of the request itself: `-32700`, `-32600`, `-32601`, `-32602`, `-32002`, and `-32020` to `-32022` of 2026-07-28 | `Some(false)` |
+    /// | `Refused` with `-32603`, as after a panic or the failure of a node, or another code of `-32000` to `-32099`, such as the timeouts of other implementations | `None` |
+    /// | `Refused` with any other code, which is the application's | `Some(true)` |
+    /// | [`InvalidAnswer`](Self::InvalidAnswer) | `Some(true)` |
+    /// | [`Transport`](Self::Transport) | [`TransportFailure::executed`] |
+    /// | any other, which may have ended the call halfway | `None` |
     #[must_use]
     pub const fn executed(&self) -> Option<bool> {
         match self {
-            Self::Refused(_) | Self::InvalidAnswer(_) => Some(true),
+            Self::Refused(error) => match error.code {
+                ErrorCode::PARSE_ERROR
+                | ErrorCode::INVALID_REQUEST
+                | ErrorCode::METHOD_NOT_FOUND
+                | ErrorCode::INVALID_PARAMS
+                | ErrorCode::RESOURCE_NOT_FOUND
+                | ErrorCode::HEADER_MISMATCH
+                | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+                | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Some(false),
+                ErrorCode::INTERNAL_ERROR | ErrorCode(-32099..=-32000) => None,
+                _ => Some(true),
+            },
+            Self::InvalidAnswer(_) => Some(true),
             Self::Transport(failure) => failure.executed(),
-            _ => None,
+            Self::TimedOut { .. }
+            | Self::Cancelled
+            | Self::TooManyRounds { .. }
+            | Self::TooMuchInput { .. }
+            | Self::InputRefused { .. }
+            | Self::ConnectionLost => None,
         }
     }
 
@@ -627,5 +653,35 @@ mod tests {
     #[test]
     fn an_event_is_of_reasonable_size() {
         assert!(size_of::<Event<'_>>() <= 320, "{}", size_of::<Event<'_>>());
+    }
+
+    #[test]
+    fn only_what_certainly_did_not_run_is_not_executed() {
+        let refused = |code| Failure::Refused(ErrorObject::new(ErrorCode(code), "no"));
+        for code in [-32700, -32600, -32601, -32602, -32002, -32020, -32021, -32022] {
+            assert_eq!(refused(code).executed(), Some(false), "{code}");
+        }
+        // A handler that panicked, or whose node failed, may have done anything before.
+        for code in [-32603, -32000, -32001, -32042, -32099] {
+            assert_eq!(refused(code).executed(), None, "{code}");
+        }
+        for code in [-1, 0, 404, -31999] {
+            assert_eq!(refused(code).executed(), Some(true), "{code}");
+        }
+        let error = ErrorObject::new(ErrorCode(-1), "no");
+        for (failure, expected) in [
+            (Failure::InvalidAnswer("no"), Some(true)),
+            (Failure::TimedOut { hard: false }, None),
+            (Failure::TimedOut { hard: true }, None),
+            (Failure::Cancelled, None),
+            (Failure::TooManyRounds { limit: 1 }, None),
+            (Failure::TooMuchInput { limit: 1 }, None),
+            (Failure::InputRefused { key: "k".into(), error }, None),
+            (Failure::ConnectionLost, None),
+            (Failure::Transport(TransportFailure::NotSent), Some(false)),
+            (Failure::Transport(TransportFailure::Broken), None),
+        ] {
+            assert_eq!(failure.executed(), expected, "{failure}");
+        }
     }
 }
