@@ -256,7 +256,11 @@ impl AuthorizationOptions {
         Ok(self)
     }
 
-    /// Sets the metadata for dynamic registration. Without it the client never registers.
+    /// Sets the metadata for Dynamic Client Registration. Without it the client never registers.
+    ///
+    /// 2026-07-28 deprecates this kind of registration: it keeps working, and is used at
+    /// authorization servers where the client has no other id. A new client should have a
+    /// [metadata document](Self::metadata_document), or [be registered](Self::registered).
     // MCP 2025-06-18 basic/authorization#dynamic-client-registration [AUTHC-009]
     // MCP 2025-11-25 basic/authorization#dynamic-client-registration [AUTHC-010]
     #[must_use]
