@@ -17,7 +17,7 @@ mod several_servers {
     async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let host = Host::new("test", "1.0.0");
 
-        let servers = Servers::new(mcp::seed());
+        let servers = Servers::new();
         for city in ["lima", "oslo"] {
             let host = host.clone();
             let connect = async move || open(city, &host).await; // yours: `mcp::spawn(command, &host)` or `mcp::connect(url, &host)`
@@ -94,7 +94,7 @@ mod several_transports {
     use tokio::process::Command;
 
     async fn run(host: Host) -> Result<(), Box<dyn std::error::Error>> {
-        let servers = Servers::<AnyConnection>::new(mcp::seed());
+        let servers = Servers::<AnyConnection>::new();
         for program in ["files", "notes"] {
             let host = host.clone();
             let connect = async move || {
@@ -135,7 +135,7 @@ mod other_adapters {
     fn main() -> Result<(), Box<dyn std::error::Error>> {
         let host = Host::new("demo", "1.0.0");
 
-        let servers = Servers::new(mcp::seed());
+        let servers = Servers::new();
         let connect = async move || mcp::spawn(Command::new("weather-server"), &host);
         let connection = servers.connect("weather", connect, sleep)?;
         std::thread::spawn(move || block_on(connection));

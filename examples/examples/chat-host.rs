@@ -87,7 +87,7 @@ async fn call(servers: &Servers<AnyConnection>, tool: &str, arguments: &Value) -
 async fn main() -> Result<(), Box<dyn Error>> {
     let file = env::args().nth(1).ok_or("which `mcpServers` file?")?;
     let config = ServersConfig::parse(&std::fs::read_to_string(file)?, |name| env::var(name).ok())?;
-    let servers = Servers::<AnyConnection>::new(mcp::seed());
+    let servers = Servers::<AnyConnection>::new();
     mcp::connect_servers(&servers, config, &Host::new("chat-host", "1.0.0"))?;
     for error in servers.ready(sleep(Duration::from_secs(10))).await {
         eprintln!("{error}"); // go on with the others

@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for place in &config.ignored {
         eprintln!("not used: {place}");
     }
-    let servers = Servers::<AnyConnection>::new(mcp::seed());
+    let servers = Servers::<AnyConnection>::new();
     mcp::connect_servers(&servers, config, &Host::new("configured-servers", "1.0.0"))?;
     for error in servers.ready(sleep(Duration::from_secs(10))).await {
         eprintln!("{error}");

@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Ok(mcp::serve_stdio(server(city)).await?);
     }
     let (sender, mut changes) = unbounded_channel();
-    let servers = Servers::new(mcp::seed()).observe(move |name, state| {
+    let servers = Servers::new().observe(move |name, state| {
         // Fails only at the end of the program.
         let _sent = sender.send(format!("{name}: {state}"));
     });

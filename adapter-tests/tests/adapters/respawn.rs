@@ -159,7 +159,7 @@ async fn dropping_or_shutting_down_a_connection_starts_no_server() {
 #[tokio::test]
 async fn a_killed_server_of_several_comes_back_by_its_policy_with_its_subscriptions() {
     // Rule: [STDIO-019].
-    let servers = mcp_sansio_tokio::Servers::new(7);
+    let servers = mcp_sansio_tokio::Servers::new();
     let mut quick = servers.backoff_policy();
     quick.initial = Duration::from_millis(1);
     let opened = Arc::new(AtomicUsize::new(0));

@@ -33,9 +33,9 @@ async fn children_and_servers_on_http_are_in_one_list_on_tokio() {
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    tokio::spawn(mcp_sansio_tokio::serve_http(remote(), listener));
+    let serving = tokio::spawn(mcp_sansio_tokio::serve_http(remote(), listener));
     let (host, other) = (Host::new("host", "1"), Host::new("host", "1"));
-    let servers = Servers::<AnyConnection>::new(7);
+    let servers = Servers::<AnyConnection>::new();
     let spawn =
         async move || mcp_sansio_tokio::spawn(child(), &host).await.map(AnyConnection::from);
     let connect =
@@ -50,13 +50,48 @@ async fn children_and_servers_on_http_are_in_one_list_on_tokio() {
     assert_eq!((names.as_slice(), tools.errors.len()), (&TOOLS[..], 0));
     let result = servers.call_tool("remote_hello", &NoArguments {}).unwrap().await.unwrap();
     assert_eq!(result.first_text(), Some("Hello!"));
-    for (_, connection) in servers.close() {
-        let client = connection.clone();
-        connection.shutdown().await.unwrap();
+    let (stop, serving) = (serving.abort_handle(), serving);
+    stop.abort();
+    assert!(serving.await.unwrap_err().is_cancelled());
+    let lost = servers.call_tool("remote_hello", &NoArguments {}).unwrap().await;
+    assert!(lost.is_err(), "{lost:?}");
+    for (name, connection) in servers.close() {
+        assert_eq!(connection.last_failure().is_some(), *name == *"remote");
+        let (client, ended) = check(&name, connection).await;
+        assert_eq!(ended.unwrap().is_some(), *name == *"child");
         assert!(client.close_reason().is_some());
     }
     first.await.unwrap();
     second.await.unwrap();
+}
+
+/// Shuts a connection down, after a check that it is what its name says.
+async fn check(
+    name: &str,
+    connection: mcp_sansio_tokio::AnyConnection,
+) -> (
+    mcp_sansio_tokio::Client,
+    Result<Option<mcp_sansio_tokio::adapter::child::ExitReport>, mcp_sansio_tokio::Error>,
+) {
+    let is_child = name == "child";
+    assert_eq!(
+        (connection.id().is_some(), connection.stderr_tail().is_some()),
+        (is_child, is_child)
+    );
+    let client = connection.clone();
+    (client, connection.shutdown().await)
+}
+
+#[tokio::test]
+async fn any_connection_to_a_child_process_kills_it_and_reports_its_end() {
+    use mcp_sansio_tokio::AnyConnection;
+
+    let host = Host::new("host", "1");
+    let connection = AnyConnection::from(mcp_sansio_tokio::spawn(child(), &host).await.unwrap());
+    connection.kill();
+    connection.closed().await;
+    let report = connection.shutdown().await.unwrap().expect("how it has ended");
+    assert!(!report.status.success(), "{report}");
 }
 
 #[test]
@@ -68,7 +103,7 @@ fn children_and_servers_on_http_are_in_one_list_with_threads() {
     let service = HttpService::new(&remote(), Default::default()).unwrap();
     std::thread::spawn(|| HttpListener::new(listener).serve(service).unwrap());
     let (host, other) = (Host::new("host", "1"), Host::new("host", "1"));
-    let servers = Servers::<AnyConnection>::new(7);
+    let servers = Servers::<AnyConnection>::new();
     let spawn = async move || mcp_sansio_std::spawn(child(), &host).map(AnyConnection::from);
     let connect = async move || mcp_sansio_std::connect(&url, &other).map(AnyConnection::from);
     let first = servers.connect("child", spawn, sleep).unwrap();
@@ -83,9 +118,9 @@ fn children_and_servers_on_http_are_in_one_list_with_threads() {
     assert_eq!((names.as_slice(), tools.errors.len()), (&TOOLS[..], 0));
     let result = servers.call_tool("remote_hello", &NoArguments {}).unwrap().wait().unwrap();
     assert_eq!(result.first_text(), Some("Hello!"));
-    for (_, connection) in servers.close() {
-        let client = connection.clone();
-        connection.shutdown().wait().unwrap();
+    for (name, connection) in servers.close() {
+        let (client, ended) = block_on(check(&name, connection));
+        assert_eq!(ended.unwrap().is_some(), *name == *"child");
         assert!(client.close_reason().is_some());
     }
     first.join().unwrap();
@@ -159,7 +194,7 @@ impl Configured {
             ["broken", "`mcpServers.broken.command`: the variable `NO_SUCH_VARIABLE` is not set"],
             ["missing", "cannot start the server `/no/such/program`: there is no such file"],
             ["refused", "requires authorization (HTTP status 401)"],
-            ["silent", "not connected yet"],
+            ["silent", "not connected yet: http://127.0.0.1:"],
         ];
         assert_eq!(errors.len(), expected.len(), "{errors:?}");
         for (error, parts) in errors.iter().zip(expected) {
@@ -183,7 +218,7 @@ async fn the_servers_of_a_configuration_are_started_and_the_others_named_on_toki
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let configured = Configured::new(&format!("http://{}/mcp", listener.local_addr().unwrap()));
     tokio::spawn(mcp_sansio_tokio::serve_http(remote(), listener));
-    let (servers, host) = (Servers::<mcp_sansio_tokio::AnyConnection>::new(7), Host::new("h", "1"));
+    let (servers, host) = (Servers::<mcp_sansio_tokio::AnyConnection>::new(), Host::new("h", "1"));
     mcp_sansio_tokio::connect_servers(&servers, configured.config.clone(), &host).unwrap();
     configured.check(&servers, tokio::time::sleep).await;
     for (_, connection) in servers.close() {
@@ -199,7 +234,7 @@ fn the_servers_of_a_configuration_are_started_and_the_others_named_on_smol() {
         let listener = smol::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let configured = Configured::new(&format!("http://{}/mcp", listener.local_addr().unwrap()));
         smol::spawn(mcp_sansio_async_std::serve_http(remote(), listener)).detach();
-        let (servers, host) = (Servers::<AnyConnection>::new(7), Host::new("h", "1"));
+        let (servers, host) = (Servers::<AnyConnection>::new(), Host::new("h", "1"));
         connect_servers(&servers, configured.config.clone(), &host).unwrap();
         let pause = async |time| {
             smol::Timer::after(time).await;
@@ -221,7 +256,7 @@ fn the_servers_of_a_configuration_are_started_and_the_others_named_with_threads(
     let configured = Configured::new(&format!("http://{}/mcp", listener.local_addr().unwrap()));
     let service = HttpService::new(&remote(), Default::default()).unwrap();
     std::thread::spawn(|| HttpListener::new(listener).serve(service).unwrap());
-    let (servers, host) = (Servers::<AnyConnection>::new(7), Host::new("h", "1"));
+    let (servers, host) = (Servers::<AnyConnection>::new(), Host::new("h", "1"));
     connect_servers(&servers, configured.config.clone(), &host).unwrap();
     block_on(configured.check(&servers, sleep));
     for (_, connection) in servers.close() {
@@ -230,9 +265,31 @@ fn the_servers_of_a_configuration_are_started_and_the_others_named_with_threads(
 }
 
 #[tokio::test]
+async fn the_error_of_a_silent_server_has_its_program_its_time_and_its_last_words() {
+    let text = r#"{"mcpServers":{"quiet":{"command":"/bin/sh",
+        "args":["-c","echo 'no \u001b[31mdatabase' >&2; exec sleep 60"]}}}"#;
+    let config = ServersConfig::parse(text, |_| None).unwrap();
+    let servers = Servers::<mcp_sansio_tokio::AnyConnection>::new()
+        .startup_limit(Duration::from_millis(1500));
+    mcp_sansio_tokio::connect_servers(&servers, config, &Host::new("h", "1")).unwrap();
+    let early = servers.client("quiet").unwrap_err().to_string();
+    assert!(early.contains("not connected yet: `/bin/sh` has not answered for "), "{early}");
+    // A limit of the server ends the wait.
+    let errors = servers.ready(std::future::pending::<()>()).await;
+    let error = errors[0].to_string();
+    for part in
+        ["\"quiet\"", "within 1.5s: `/bin/sh`", "answered for 1.5s", "no \\u{1b}[31mdatabase"]
+    {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(!error.contains('\u{1b}') && errors.len() == 1, "{error}");
+    servers.close().clear();
+}
+
+#[tokio::test]
 async fn no_server_of_a_configuration_is_started_if_one_has_an_ambiguous_name() {
     let text = r#"{"servers":{"a":{"command":"no-such-program"},"a_b":{"command":"other"}}}"#;
-    let servers = Servers::<mcp_sansio_tokio::AnyConnection>::new(7);
+    let servers = Servers::<mcp_sansio_tokio::AnyConnection>::new();
     let config = ServersConfig::parse(text, |_| None).unwrap();
     let refused = mcp_sansio_tokio::connect_servers(&servers, config, &Host::new("h", "1"));
     assert!(refused.unwrap_err().to_string().contains("a_b"));

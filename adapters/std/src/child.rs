@@ -8,7 +8,9 @@ use mcp_sansio_async::child::{self, ExitReport, GracePeriods, Process, SpawnErro
 use mcp_sansio_handlers::{Client, Host, ServerConnection};
 
 use crate::runtime::ThreadRuntime;
-use crate::{AnyConnection, Error, PipeStream, SpawnOptions, Stderr, ThreadedStream, block_on};
+use crate::{
+    AnyConnection, Error, PipeStream, SpawnOptions, Stderr, ThreadedStream, block_on, seed,
+};
 
 pub(crate) type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess<ThreadRuntime>;
 
@@ -55,7 +57,7 @@ impl ChildServer {
         self.0.id()
     }
 
-    /// Returns the last lines of the child's standard error so far.
+    /// Returns the last 32 lines of the child's standard error so far, each of at most 4,096 bytes.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
         self.0.stderr_tail()
@@ -139,7 +141,8 @@ impl ChildConnection {
         self.0.kill();
     }
 
-    /// Returns the last lines of the server's standard error so far.
+    /// Returns the last 32 lines of the server's standard error so far, each of at most 4,096
+    /// bytes.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
         self.0.stderr_tail()
@@ -175,6 +178,10 @@ impl From<ChildConnection> for AnyConnection {
 impl ServerConnection for ChildConnection {
     fn client(&self) -> &Client {
         self
+    }
+
+    fn seed() -> u64 {
+        seed()
     }
 
     fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {

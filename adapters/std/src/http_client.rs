@@ -10,7 +10,7 @@ use mcp_sansio_handlers::{Client, Host, ServerConnection, Servers, ServersConfig
 
 use crate::child::AsyncProcess;
 use crate::runtime::ThreadRuntime;
-use crate::{AnyConnection, ConnectorError, Error, block_on};
+use crate::{AnyConnection, ConnectorError, Error, block_on, seed};
 
 /// Performs HTTP exchanges: connection pool, TLS, proxies; HTTP/1.1. Each connection has a thread.
 pub type Connector = http_client::Connector<ThreadRuntime>;
@@ -93,7 +93,7 @@ pub fn connect_with(
 /// # fn run(host: Host) -> Result<(), Box<dyn std::error::Error>> {
 /// let text = std::fs::read_to_string("mcp.json")?;
 /// let config = ServersConfig::parse(&text, |name| std::env::var(name).ok())?;
-/// let servers = Servers::<AnyConnection>::new(mcp::seed());
+/// let servers = Servers::<AnyConnection>::new();
 /// mcp::connect_servers(&servers, config, &host)?;
 /// for error in block_on(servers.ready(sleep(Duration::from_secs(10)))) {
 ///     eprintln!("{error}");
@@ -155,6 +155,11 @@ impl HttpConnection {
     pub fn close(self) {
         block_on(self.connection.close());
     }
+
+    /// The same as [`close`](Self::close), under the name that every kind of connection has.
+    pub fn shutdown(self) {
+        self.close();
+    }
 }
 
 impl Deref for HttpConnection {
@@ -174,6 +179,10 @@ impl Drop for CloseOnDrop {
 impl ServerConnection for HttpConnection {
     fn client(&self) -> &Client {
         self
+    }
+
+    fn seed() -> u64 {
+        seed()
     }
 
     fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {

@@ -117,7 +117,7 @@ pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpC
 /// # async fn run(host: Host) -> Result<(), Box<dyn std::error::Error>> {
 /// let text = std::fs::read_to_string("mcp.json")?;
 /// let config = ServersConfig::parse(&text, |name| std::env::var(name).ok())?;
-/// let servers = Servers::<AnyConnection>::new(mcp::seed());
+/// let servers = Servers::<AnyConnection>::new();
 /// mcp::connect_servers(&servers, config, &host)?;
 /// for error in servers.ready(tokio::time::sleep(Duration::from_secs(10))).await {
 ///     eprintln!("{error}");

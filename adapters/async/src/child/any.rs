@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mcp_sansio::Spawner;
 use mcp_sansio::peer::CloseReason;
 use mcp_sansio::stream::Endpoint as _;
-use mcp_sansio_handlers::{Client, Host, ServerConnection};
+use mcp_sansio_handlers::{Client, ConnectionError, Host, ServerConnection};
 
-use super::{ChildConnection, Process};
+use super::{ChildConnection, ExitReport, Process};
 use crate::error::Error;
 use crate::{ByteStream, Driver, Runtime, seed};
 
@@ -85,6 +85,11 @@ impl StderrTail {
         }
     }
 
+    /// Forgets the lines of a process that has ended.
+    pub(super) fn clear(&self) {
+        *self.lock() = Lines::default();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Lines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -127,30 +132,71 @@ impl Lines {
 /// A connection to a server, over any transport: the type of connections in
 /// [`Servers`](mcp_sansio_handlers::Servers) of several kinds. Derefs to the [`Client`].
 ///
-/// Create it with `from` of a connection.
+/// Create it with `from` of a connection. What a kind of connection does not have is `None`.
 #[derive(Debug)]
 pub struct AnyConnection(Box<dyn Connection>);
 
-/// A connection to a server, in an [`AnyConnection`].
+/// A connection to a server, in an [`AnyConnection`], with the methods of that type.
 pub(crate) trait Connection: Debug + Deref<Target = Client> + Send + Sync {
-    /// Closes the connection, and waits until it is closed.
+    fn id(&self) -> Option<u32> {
+        None
+    }
+
+    fn kill(&self) {
+        self.close();
+    }
+
+    fn stderr_tail(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    fn last_failure(&self) -> Option<ConnectionError> {
+        None
+    }
+
     fn shutdown(self: Box<Self>) -> Shutdown;
 }
 
-pub(crate) type Shutdown = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+pub(crate) type Shutdown = Pin<Box<dyn Future<Output = Result<Option<ExitReport>, Error>> + Send>>;
 
 impl AnyConnection {
     pub(crate) fn new(connection: impl Connection + 'static) -> Self {
         Self(Box::new(connection))
     }
 
-    /// Closes the connection: [`ChildConnection::shutdown`], `HttpConnection::close` or
-    /// [`Client::close`].
+    /// Returns the process id of the server, or `None` while it does not run, or is no child
+    /// process.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.0.id()
+    }
+
+    /// Kills a child process, as [`ChildConnection::kill`] does. Another connection is
+    /// [closed](Client::close) without waiting.
+    pub fn kill(&self) {
+        self.0.kill();
+    }
+
+    /// Returns the last 32 lines of a child process's standard error so far:
+    /// [`ChildConnection::stderr_tail`].
+    #[must_use]
+    pub fn stderr_tail(&self) -> Option<Vec<String>> {
+        self.0.stderr_tail()
+    }
+
+    /// Returns the error of the last failed exchange with a server over HTTP: a `ConnectorError`.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<ConnectionError> {
+        self.0.last_failure()
+    }
+
+    /// Closes the connection and waits until it is closed, as [`ChildConnection::shutdown`] and
+    /// `HttpConnection::shutdown` do. Returns how a child process has ended.
     ///
     /// # Errors
     ///
     /// As [`ChildConnection::shutdown`].
-    pub async fn shutdown(self) -> Result<(), Error> {
+    pub async fn shutdown(self) -> Result<Option<ExitReport>, Error> {
         self.0.shutdown().await
     }
 }
@@ -158,6 +204,10 @@ impl AnyConnection {
 impl ServerConnection for AnyConnection {
     fn client(&self) -> &Client {
         self
+    }
+
+    fn seed() -> u64 {
+        seed()
     }
 
     fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -168,6 +218,10 @@ impl ServerConnection for AnyConnection {
 impl<P: Process> ServerConnection for ChildConnection<P> {
     fn client(&self) -> &Client {
         self
+    }
+
+    fn seed() -> u64 {
+        seed()
     }
 
     fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -212,8 +266,20 @@ impl<P: Process> From<ChildConnection<P>> for AnyConnection {
 }
 
 impl<P: Process> Connection for ChildConnection<P> {
+    fn id(&self) -> Option<u32> {
+        Self::id(self)
+    }
+
+    fn kill(&self) {
+        Self::kill(self);
+    }
+
+    fn stderr_tail(&self) -> Option<Vec<String>> {
+        Some(Self::stderr_tail(self))
+    }
+
     fn shutdown(self: Box<Self>) -> Shutdown {
-        Box::pin(async { (*self).shutdown().await.map(drop) })
+        Box::pin(async { (*self).shutdown().await.map(Some) })
     }
 }
 
@@ -263,7 +329,7 @@ impl Deref for DrivenConnection {
 impl Connection for DrivenConnection {
     fn shutdown(self: Box<Self>) -> Shutdown {
         self.0.close();
-        Box::pin(std::future::ready(Ok(())))
+        Box::pin(std::future::ready(Ok(None)))
     }
 }
 

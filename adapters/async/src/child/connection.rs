@@ -9,7 +9,8 @@ use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint as _};
 use mcp_sansio_handlers::{Client, Host};
 
 use super::{
-    ChildServer, ChildStream, ExitReport, GracePeriods, OpenOutcome, Process, Stderr, open,
+    ChildServer, ChildStream, ExitReport, GracePeriods, OpenOutcome, Process, Stderr, StderrTail,
+    open,
 };
 use crate::error::Error;
 use crate::runtime::timeout;
@@ -102,9 +103,20 @@ pub async fn connect_with<P: Process>(
     host: &Host,
     options: SpawnOptions,
 ) -> Result<ChildConnection<P>, Error> {
+    connect_showing(command, host, options, &StderrTail::default()).await
+}
+
+/// Like [`connect_with`], and shows the last lines of the server's standard error meanwhile.
+pub(crate) async fn connect_showing<P: Process>(
+    command: impl Into<P::Command>,
+    host: &Host,
+    options: SpawnOptions,
+    tail: &StderrTail,
+) -> Result<ChildConnection<P>, Error> {
     let mut command = command.into();
     let runtime = P::Runtime::current();
-    let (mut child, stream) = ChildServer::<P>::start(&mut command, Stderr::Keep)?;
+    tail.clear();
+    let (mut child, stream) = ChildServer::<P>::start(&mut command, Stderr::Keep, tail.clone())?;
     let (client, mut endpoint) = host.connect(seed(), runtime.now());
     endpoint.set_spawner(Spawner::new(P::Runtime::spawn_blocking));
     if options.respawn.is_some() {
@@ -128,7 +140,8 @@ pub async fn connect_with<P: Process>(
                 drop(stream);
                 let _ended = child.shutdown(grace_periods).await;
                 let stream;
-                (child, stream) = ChildServer::start(&mut command, Stderr::Keep)?;
+                tail.clear();
+                (child, stream) = ChildServer::start(&mut command, Stderr::Keep, tail.clone())?;
                 driver = drive(&runtime, endpoint, observer.watch(stream));
             }
             OpenOutcome::Closed(reason) => {
@@ -172,7 +185,8 @@ impl<P: Process> ChildConnection<P> {
         self.slot.with(ChildServer::kill);
     }
 
-    /// Returns the last lines of the server's standard error so far.
+    /// Returns the last 32 lines of the server's standard error so far, each of at most 4,096
+    /// bytes.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
         self.slot.stderr_tail()
@@ -444,7 +458,8 @@ impl<P: Process> ChildSlot<P> {
         if state.is_closed {
             return None;
         }
-        let (child, stream) = ChildServer::start(command, Stderr::Keep).ok()?;
+        let started = ChildServer::start(command, Stderr::Keep, StderrTail::default());
+        let (child, stream) = started.ok()?;
         state.child = Some(child);
         Some(stream)
     }

@@ -91,13 +91,14 @@ impl<P: Process> ChildServer<P> {
         command: impl Into<P::Command>,
         stderr: Stderr,
     ) -> Result<(Self, ChildStream<P::Stream>), SpawnError> {
-        Self::start(&mut command.into(), stderr)
+        Self::start(&mut command.into(), stderr, StderrTail::default())
     }
 
     /// Starts a command that can be started again.
     pub(super) fn start(
         command: &mut P::Command,
         sink: Stderr,
+        tail: StderrTail,
     ) -> Result<(Self, ChildStream<P::Stream>), SpawnError> {
         let Started { process, stream, stderr } = P::start(command)?;
         let runtime = P::Runtime::current();
@@ -106,7 +107,6 @@ impl<P: Process> ChildServer<P> {
         #[cfg(windows)]
         let members = process.raw_handle().and_then(Members::of);
         let group = Arc::new(Group::new(process.id(), members));
-        let tail = StderrTail::default();
         let reader = StderrReader::start::<P>(&runtime, stderr, sink, tail.clone());
         let stream = ChildStream::new(stream, runtime.clone());
         let control = stream.control();
@@ -122,7 +122,8 @@ impl<P: Process> ChildServer<P> {
         self.group.id()
     }
 
-    /// Returns the last lines of the child's standard error so far.
+    /// Returns the last 32 lines of the child's standard error so far, each of at most 4,096 bytes.
+    /// To keep more, or to forward them, use [`spawn_with`](Self::spawn_with).
     // MCP 2025-11-25 basic/transports#stdio [STDIO-006]: output there is not an error.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {

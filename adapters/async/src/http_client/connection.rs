@@ -2,18 +2,22 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::ops::Deref;
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use mcp_sansio::Spawner;
 use mcp_sansio::http::{HttpClientOptions, Location};
+use mcp_sansio::peer::TransportFailure;
+use mcp_sansio::{Instant, Printable, Spawner};
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use mcp_sansio_handlers::{
-    Client, Host, ServerConnection, ServerSpec, Servers, ServersConfig, ServersError,
+    Client, ConnectionError, Host, ServerConnection, ServerSpec, Servers, ServersConfig,
+    ServersError,
 };
 
 use super::{Connect, ConnectError, ConnectorError, ConnectorExchanger, HttpDriver, LastFailure};
-use crate::child::any::{AnyConnection, Connection, Shutdown};
+use crate::child::any::{AnyConnection, Connection, Shutdown, StderrTail};
 use crate::child::{self, ChildConnection, Process};
 use crate::error::Error;
+use crate::names::SpawnOptions;
 use crate::runtime::timeout;
 use crate::task::{self, Task};
 use crate::{Runtime, seed};
@@ -116,32 +120,84 @@ where
             Ok(ServerSpec::Http { .. }) => Some(shared.get_or_insert_with(&connector).clone()),
             _ => None,
         };
-        let (host, sleeper) = (host.clone(), runtime.clone());
-        let connect = async move || match (&spec, &connector) {
-            (Ok(ServerSpec::Process { command, args, env, cwd }), _) => {
-                let mut command = Command::new(command);
-                command.args(args).envs(env);
-                if let Some(cwd) = cwd {
-                    command.current_dir(cwd);
+        let (host, sleeper, clock) = (host.clone(), runtime.clone(), runtime.clone());
+        let attempt = Arc::new(Attempt::new(spec.as_ref().ok(), runtime.now()));
+        let (shown, now) = (Arc::clone(&attempt), runtime.clone());
+        let connect = async move || {
+            attempt.begin(clock.now());
+            match (&spec, &connector) {
+                (Ok(ServerSpec::Process { command, args, env, cwd }), _) => {
+                    let mut command = Command::new(command);
+                    command.args(args).envs(env);
+                    if let Some(cwd) = cwd {
+                        command.current_dir(cwd);
+                    }
+                    let (options, tail) = (SpawnOptions::new(), &attempt.stderr);
+                    Ok(child::connect_showing::<P>(command, &host, options, tail).await?.into())
                 }
-                Ok(child::connect::<P>(command, &host).await?.into())
+                (Ok(ServerSpec::Http { url, headers }), Some(connector)) => {
+                    Ok(connect_spec(url, headers, connector.as_ref(), &host).await?.into())
+                }
+                (Ok(spec), _) => Err(AnyError::from(format!("{spec:?} is not supported"))),
+                (Err(error), _) => Err(error.clone().into()),
             }
-            (Ok(ServerSpec::Http { url, headers }), Some(connector)) => {
-                Ok(connect_spec(url, headers, connector.as_ref(), &host).await?.into())
-            }
-            (Ok(spec), _) => Err(AnyError::from(format!("{spec:?} is not supported"))),
-            (Err(error), _) => Err(error.clone().into()),
         };
         let sleep = async move |time| {
             timeout(&sleeper, time, pending::<()>()).await;
         };
         tasks.push(servers.connect(&name, connect, sleep)?);
+        servers.describe(&name, move || shown.describe(now.now()));
     }
     tasks.into_iter().for_each(|task| runtime.spawn(task));
     Ok(())
 }
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The current attempt to connect a server of a configuration, as users are shown it.
+struct Attempt {
+    /// The program or the URL.
+    server: String,
+    since: Mutex<Instant>,
+    stderr: StderrTail,
+}
+
+/// Lines of a server's standard error in a description: the end of a message.
+const SHOWN_LINES_MAX: usize = 4;
+
+impl Attempt {
+    fn new(spec: Option<&ServerSpec>, now: Instant) -> Self {
+        let server = match spec {
+            Some(ServerSpec::Process { command, .. }) => format!("`{}`", Printable::new(command)),
+            Some(ServerSpec::Http { url, .. }) => match Location::parse(url) {
+                // The query may contain a secret.
+                Ok(url) => url.as_str().split('?').next().unwrap_or_default().to_owned(),
+                Err(_) => "its URL".to_owned(),
+            },
+            _ => "it".to_owned(),
+        };
+        Self { server, since: Mutex::new(now), stderr: StderrTail::default() }
+    }
+
+    fn begin(&self, now: Instant) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+
+    fn describe(&self, now: Instant) -> String {
+        let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = now.saturating_since(since);
+        let mut text = format!("{} has not answered for {waited:.1?}", self.server);
+        let lines = self.stderr.lines();
+        let shown = &lines[lines.len().saturating_sub(SHOWN_LINES_MAX)..];
+        let shown: Vec<_> =
+            shown.iter().filter_map(|line| TransportFailure::excerpt(line.as_bytes())).collect();
+        if !shown.is_empty() {
+            text.push_str("; the last lines of its standard error: ");
+            text.push_str(&shown.join(" | "));
+        }
+        text
+    }
+}
 
 async fn connect_spec<C: Connect>(
     url: &str,
@@ -204,6 +260,11 @@ impl HttpConnection {
         // A driver that panicked has also closed the connection.
         let _ended = driver.await;
     }
+
+    /// The same as [`close`](Self::close), under the name that every kind of connection has.
+    pub async fn shutdown(self) {
+        self.close().await;
+    }
 }
 
 impl Deref for HttpConnection {
@@ -219,6 +280,10 @@ impl ServerConnection for HttpConnection {
         self
     }
 
+    fn seed() -> u64 {
+        seed()
+    }
+
     fn is_permanent(error: &(dyn std::error::Error + 'static)) -> bool {
         Error::is_permanent_in(error)
     }
@@ -231,10 +296,14 @@ impl From<HttpConnection> for AnyConnection {
 }
 
 impl Connection for HttpConnection {
+    fn last_failure(&self) -> Option<ConnectionError> {
+        Self::last_failure(self).map(|error| Arc::new(error) as ConnectionError)
+    }
+
     fn shutdown(self: Box<Self>) -> Shutdown {
         Box::pin(async {
-            self.close().await;
-            Ok(())
+            (*self).shutdown().await;
+            Ok(None)
         })
     }
 }

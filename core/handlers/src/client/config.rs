@@ -18,10 +18,10 @@ use serde::de::IgnoredAny;
 /// | --- | --- |
 /// | `command`, `args`, `env`, `cwd` | a program that is the server: its name or path, arguments, additional environment variables, and working directory |
 /// | `url`, `headers` | the URL of a server on HTTP, and header fields of each request |
-/// | `type` | `stdio`, `http` (or `streamable-http`), or `sse`; only needed for an entry with both `command` and `url` |
+/// | `type` | `stdio`, `http` (or `streamable-http`, `streamableHttp`), or `sse`; only needed for an entry with both `command` and `url` |
 /// | `disabled` | if `true`, the entry is skipped |
 ///
-/// In all these strings, `${NAME}` stands for a variable, `${NAME:-default}` has a default, and
+/// In these strings, except for `type`, `${NAME}` stands for a variable, `${NAME:-default}` has a default, and
 /// `${env:NAME}` is the same as `${NAME}`. Other members are not read.
 ///
 /// ```

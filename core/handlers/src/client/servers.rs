@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -50,7 +51,7 @@ use super::{Client, ClientError, ClosedFuture, ServersConfigError};
 /// # async fn sleep(_: Duration) {}
 /// # fn spawn(_: impl Future + Send + 'static) {}
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-/// let servers = Servers::<Client>::new(42);
+/// let servers = Servers::<Client>::new().seed(42);
 /// for name in ["lima", "oslo"] {
 ///     let connect = async move || open(name).await; // for example with `mcp::spawn(command, &host)`
 ///     spawn(servers.connect(name, connect, sleep)?); // for example `tokio::spawn`, `tokio::time::sleep`
@@ -78,6 +79,13 @@ pub trait ServerConnection: Send + 'static {
     /// Returns the handle of the connection.
     fn client(&self) -> &Client;
 
+    /// Returns a random number, for the random part of delays: see [`Servers::new`]. 0 unless
+    /// implemented, as for [`Client`]: it is known to no source of randomness.
+    #[must_use]
+    fn seed() -> u64 {
+        0
+    }
+
     /// Returns whether an error of the function that opens such connections is permanent: another
     /// attempt would fail in the same way, as for a program that does not exist. It is called with
     /// each error of the chain. `false` unless implemented.
@@ -98,10 +106,13 @@ impl ServerConnection for Client {
 struct Config {
     separator: String,
     backoff: Backoff,
+    startup_limit: Option<Duration>,
     observer: Option<Arc<Observer>>,
 }
 
 type Observer = dyn Fn(&str, &ServerState) + Send + Sync;
+
+type Description = dyn Fn() -> String + Send + Sync;
 
 /// The state of a server's connection.
 #[derive(Clone, Debug)]
@@ -156,6 +167,7 @@ struct Registered<C> {
     state: ServerState,
     /// Set in the state [`Connected`](ServerState::Connected).
     connection: Option<C>,
+    description: Option<Arc<Description>>,
 }
 
 /// A server and its client, or why it is not connected.
@@ -165,13 +177,25 @@ struct Connected {
 }
 
 impl<C: ServerConnection> Servers<C> {
-    /// Creates an empty set of servers. `seed` is a random number, for the random part of delays.
+    /// Creates an empty set of servers.
+    ///
+    /// The delays between attempts to connect have a random part, so that many hosts do not return
+    /// to a server at the same time. The connections of the adapters take it from the operating
+    /// system; for others, set a [seed](Self::seed).
     #[must_use]
-    pub fn new(seed: u64) -> Self {
-        let separator = String::from("_");
-        let config = Config { separator, backoff: Backoff::DEFAULT, observer: None };
-        let table = Table { servers: BTreeMap::new(), number: seed, waiting: Slab::new() };
+    pub fn new() -> Self {
+        let (separator, backoff) = (String::from("_"), Backoff::DEFAULT);
+        let config = Config { separator, backoff, startup_limit: None, observer: None };
+        let table = Table { servers: BTreeMap::new(), number: C::seed(), waiting: Slab::new() };
         Self { config: Arc::new(config), table: Arc::new(Mutex::new(table)) }
+    }
+
+    /// Sets the random number from which the random parts of delays are derived: for connections
+    /// without a source of randomness, and for tests. Set it before the first server is added.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.table.lock(|table| table.number = seed);
+        self
     }
 
     /// Sets the text between the name of a server and the name of its tool; the default is `_`. Set
@@ -189,6 +213,52 @@ impl<C: ServerConnection> Servers<C> {
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         Arc::make_mut(&mut self.config).backoff = backoff;
         self
+    }
+
+    /// Sets how long an attempt to connect may take; without it, as long as the function that
+    /// connects, whose limits are those of the transport and of
+    /// [`Host::timeouts`](crate::Host::timeouts). An attempt that takes longer is dropped, which
+    /// ends the process of its server, and has failed: the server is not waited for any longer, and
+    /// is tried again after a delay.
+    ///
+    /// A server that is downloaded at its first start may take a minute.
+    #[must_use]
+    pub fn startup_limit(mut self, limit: Duration) -> Self {
+        Arc::make_mut(&mut self.config).startup_limit = Some(limit);
+        self
+    }
+
+    /// Sets a function that describes a server while it is being connected, for the errors of that
+    /// time: its program or URL, how long it has been waited for, and what it has written to its
+    /// standard error. The text is shown to users: it must contain no secrets and no control
+    /// characters. Without effect if there is no server of this name.
+    ///
+    /// `connect_servers` of the adapters describes its servers.
+    pub fn describe(&self, server: &str, description: impl Fn() -> String + Send + Sync + 'static) {
+        let description: Option<Arc<Description>> = Some(Arc::new(description));
+        let old = self.table.lock(|table| {
+            let server = table.servers.get_mut(server)?;
+            mem::replace(&mut server.description, description)
+        });
+        drop(old);
+    }
+
+    /// Returns the description of a server.
+    fn description(&self, server: &str) -> Option<String> {
+        let description = self.table.lock(|table| table.servers.get(server)?.description.clone());
+        // Outside of the lock: it may run any code.
+        description.map(|description| description())
+    }
+
+    /// Adds the description of a server that is being connected to its error.
+    fn described<T>(&self, result: Result<T, ServersError>) -> Result<T, ServersError> {
+        result.map_err(|error| match error {
+            ServersError::NotConnected { server, error: None, .. } => {
+                let description = self.description(&server);
+                ServersError::NotConnected { server, error: None, description }
+            }
+            error => error,
+        })
     }
 
     /// Returns the delays between attempts to connect. A connection that starts the process of its
@@ -224,10 +294,10 @@ impl<C: ServerConnection> Servers<C> {
     ///
     /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`].
     pub fn client(&self, server: &str) -> Result<Client, ServersError> {
-        self.table.lock(|table| match table.servers.get_key_value(server) {
+        self.described(self.table.lock(|table| match table.servers.get_key_value(server) {
             Some((name, server)) => server.client(name),
             None => Err(ServersError::UnknownName { name: server.into() }),
-        })
+        }))
     }
 
     /// Returns the client for a name of a merged list, and the name at that server.
@@ -237,14 +307,15 @@ impl<C: ServerConnection> Servers<C> {
     /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`].
     pub fn resolve<'n>(&self, name: &'n str) -> Result<(Client, &'n str), ServersError> {
         let separator = &*self.config.separator;
-        self.table.lock(|table| {
+        let resolved = self.table.lock(|table| {
             // At most one server matches: `register` refuses ambiguous names.
             let found = table.servers.iter().find_map(|(server, registered)| {
                 let rest = name.strip_prefix(&**server)?.strip_prefix(separator)?;
                 Some(registered.client(server).map(|client| (client, rest)))
             });
             found.unwrap_or_else(|| Err(ServersError::UnknownName { name: name.into() }))
-        })
+        });
+        self.described(resolved)
     }
 
     /// Calls a tool by its name in [`all_tools`](Self::all_tools): see [`Client::call_tool`].
@@ -287,20 +358,20 @@ impl<C: ServerConnection> Servers<C> {
 
     /// Returns the clients of all servers.
     fn connected(&self) -> Vec<Connected> {
-        self.table.lock(|table| {
+        let connected: Vec<_> = self.table.lock(|table| {
             let servers = table.servers.iter();
-            let connected = servers.map(|(name, server)| Connected {
-                server: Arc::clone(name),
-                client: match server.client(name) {
+            let connected = servers.map(|(name, server)| {
+                let client = match server.client(name) {
                     // The list would wait for the new process.
-                    Ok(client) if client.is_suspended() => {
-                        Err(ServersError::NotConnected { server: (&**name).into(), error: None })
-                    }
+                    Ok(client) if client.is_suspended() => Err(ServersError::not_connected(name)),
                     client => client,
-                },
+                };
+                (Arc::clone(name), client)
             });
             connected.collect()
-        })
+        });
+        let connected = connected.into_iter();
+        connected.map(|(server, it)| Connected { server, client: self.described(it) }).collect()
     }
 
     /// Returns what the names of a server's items begin with.
@@ -324,7 +395,8 @@ impl<C: ServerConnection> Servers<C> {
                 }
             }
             let number = table.number.wrapping_add(1);
-            let added = Registered { number, state: ServerState::Connecting, connection: None };
+            let state = ServerState::Connecting;
+            let added = Registered { number, state, connection: None, description: None };
             match table.servers.entry(Arc::clone(name)) {
                 Entry::Vacant(entry) => {
                     entry.insert(added);
@@ -364,7 +436,13 @@ impl<C: ServerConnection> Registered<C> {
             }
             ServerState::Connecting | ServerState::Connected | ServerState::Restarting => None,
         };
-        Err(ServersError::NotConnected { server: name.into(), error })
+        Err(ServersError::NotConnected { server: name.into(), error, description: None })
+    }
+}
+
+impl<C: ServerConnection> Default for Servers<C> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -589,7 +667,8 @@ impl<C> Drop for Ready<'_, C> {
 
 impl<C: ServerConnection> Servers<C> {
     /// Adds a server. The returned future calls `connect` to open the connection, waits until it
-    /// ends, calls `sleep` with the delay of the [backoff](Self::backoff), and begins again. It
+    /// ends, calls `sleep` with the delay of the [backoff](Self::backoff), and begins again. An
+    /// attempt ends at the [`startup_limit`](Self::startup_limit). It
     /// completes when no attempts are left, after a [permanent](ServerConnection::is_permanent)
     /// error, or when the application has closed the connection or [all servers](Self::close). Run
     /// it as a task; dropping it removes the server and drops its connection.
@@ -617,7 +696,15 @@ impl<C: ServerConnection> Servers<C> {
         Ok(async move {
             let mut registration = registration;
             loop {
-                let error = match connect().await {
+                let limit = registration.servers.config.startup_limit;
+                let opened = match limit {
+                    None => connect().await.map_err(Into::into),
+                    Some(limit) => match within(connect(), sleep(limit)).await {
+                        Some(opened) => opened.map_err(Into::into),
+                        None => Err(registration.startup_error(limit).into()),
+                    },
+                };
+                let error = match opened {
                     Ok(connection) => {
                         let closed = connection.client().until_closed();
                         if !registration.set(ServerState::Connected, Some(connection)) {
@@ -634,7 +721,7 @@ impl<C: ServerConnection> Servers<C> {
                         error
                     }
                     Err(error) => {
-                        let error = ConnectionError::from(error.into());
+                        let error = ConnectionError::from(error);
                         if is_permanent::<C>(&*error) {
                             return registration.ended(error);
                         }
@@ -654,6 +741,16 @@ impl<C: ServerConnection> Servers<C> {
             }
         })
     }
+}
+
+/// Returns the output of `future`, or `None` if `limit` completes first.
+async fn within<T>(future: impl Future<Output = T>, limit: impl Future) -> Option<T> {
+    let (mut future, mut limit) = (pin!(future), pin!(limit));
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => limit.as_mut().poll(cx).map(|_| None),
+    })
+    .await
 }
 
 /// Returns whether an error, or one of those that caused it, is permanent.
@@ -700,6 +797,15 @@ impl<C: ServerConnection> Registration<C> {
             Poll::Pending
         })
         .await
+    }
+
+    /// Describes an attempt that took too long.
+    fn startup_error(&self, limit: Duration) -> String {
+        let error = format!("it was not open within {limit:?}");
+        match self.servers.description(&self.name) {
+            Some(description) => format!("{error}: {description}"),
+            None => error,
+        }
     }
 
     /// Calls the observer.
@@ -786,7 +892,7 @@ pub enum ServersError {
         name: String,
     },
     /// The server is not connected.
-    #[error("the server {server:?} is not connected{}", Because(error.as_ref()))]
+    #[error("the server {server:?} is not connected{}", Because(error.as_ref(), description.as_deref()))]
     NotConnected {
         /// The name of the server.
         server: String,
@@ -794,6 +900,8 @@ pub enum ServersError {
         /// for which [`ready`](Servers::ready) waits, or while the process of the server is
         /// started again.
         error: Option<ConnectionError>,
+        /// The [description](Servers::describe) of the server, if there is no error.
+        description: Option<String>,
     },
     /// A list of the server could not be read.
     #[error("the server {server:?}: {error}")]
@@ -805,20 +913,40 @@ pub enum ServersError {
     },
 }
 
+impl ServersError {
+    fn not_connected(server: &str) -> Self {
+        Self::NotConnected { server: server.into(), error: None, description: None }
+    }
+
+    /// Returns the name of the server that the error is about; `None` for
+    /// [`UnknownName`](Self::UnknownName).
+    #[must_use]
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            Self::NameInUse { name: server }
+            | Self::AmbiguousName { name: server, .. }
+            | Self::NotConnected { server, .. }
+            | Self::List { server, .. } => Some(server),
+            Self::UnknownName { .. } => None,
+        }
+    }
+}
+
 impl fmt::Debug for ServersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-/// Writes the reason, or that the server is only not connected yet.
-struct Because<'a>(Option<&'a ConnectionError>);
+/// Writes the reason, or that the server is only not connected yet, and its description.
+struct Because<'a>(Option<&'a ConnectionError>, Option<&'a str>);
 
 impl fmt::Display for Because<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(error) => write!(f, ": {error}"),
-            None => f.write_str(" yet"),
+        match (self.0, self.1) {
+            (Some(error), _) => write!(f, ": {error}"),
+            (None, Some(description)) => write!(f, " yet: {description}"),
+            (None, None) => f.write_str(" yet"),
         }
     }
 }

@@ -257,7 +257,8 @@ fn a_server_of_several_that_is_started_again_keeps_its_place_and_holds_up_no_lis
     let (client, mut pair) = connect(&host(Revision::V2026_07_28));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let servers = Servers::<Client>::new(1)
+    let servers = Servers::<Client>::new()
+        .seed(1)
         .observe(move |_, state| log.lock().unwrap().push(state.to_string()));
     let mut connections = vec![client.clone()];
     let open = async || connections.pop().ok_or("opened twice");

@@ -118,7 +118,7 @@ impl World {
 const SECOND: Duration = Duration::from_secs(1);
 
 fn three() -> (World, Servers) {
-    let (world, servers) = (World::default(), Servers::new(7));
+    let (world, servers) = (World::default(), Servers::new().seed(7));
     for name in ["a", "b", "c"] {
         world.add(&servers, name).unwrap();
     }
@@ -136,7 +136,7 @@ fn error_of(state: &ServerState) -> Option<String> {
 
 #[test]
 fn an_error_that_main_returns_reads_as_its_message() {
-    let servers: Servers = Servers::new(7);
+    let servers: Servers = Servers::new().seed(7);
     let error = servers.resolve("a_b").unwrap_err();
     assert_eq!(format!("{error:?}"), error.to_string());
     assert_eq!(error.to_string(), r#"no server offers "a_b""#);
@@ -167,7 +167,7 @@ fn items_have_the_name_of_their_server_and_calls_go_to_it() {
 
 #[test]
 fn the_lists_are_complete_once_all_servers_are_ready() {
-    let (opened, servers) = (Rc::new(Cell::new(false)), Servers::new(7));
+    let (opened, servers) = (Rc::new(Cell::new(false)), Servers::new().seed(7));
     let open = Rc::clone(&opened);
     let (client, _pair) = mcp_sansio_test::connect(&server("a"), &Host::new("h", "1"));
     let connect = async move || {
@@ -227,7 +227,7 @@ fn an_unknown_name_is_refused_before_anything_is_sent() {
 #[test]
 fn names_that_could_collide_are_refused() {
     let world = World::default();
-    let servers = Servers::new(7);
+    let servers = Servers::new().seed(7);
     world.add(&servers, "db").unwrap();
     let error = world.add(&servers, "db").unwrap_err();
     assert!(matches!(&error, ServersError::NameInUse { name } if name == "db"), "{error}");
@@ -242,10 +242,10 @@ fn names_that_could_collide_are_refused() {
     world.add(&servers, "dbs").unwrap();
     assert_eq!(world.tools(&servers), ["_name", "db_name", "dbs_name"]);
     // The other way round, and with a separator that avoids it.
-    let servers = Servers::new(7);
+    let servers = Servers::new().seed(7);
     world.add(&servers, "db_main").unwrap();
     assert!(matches!(world.add(&servers, "db"), Err(ServersError::AmbiguousName { .. })));
-    let servers = Servers::new(7).separator(".");
+    let servers = Servers::new().seed(7).separator(".");
     world.add(&servers, "db").unwrap();
     world.add(&servers, "db_main").unwrap();
     assert_eq!(world.tools(&servers), ["db.name", "db_main.name"]);
@@ -259,7 +259,7 @@ fn a_server_that_ends_is_missing_until_it_is_started_again() {
     let tools = world.run(servers.all_tools());
     let names: Vec<_> = tools.items.iter().map(|tool| &*tool.item.name).collect();
     assert_eq!(names, ["a_name", "c_name"]);
-    let [ServersError::NotConnected { server, error: Some(error) }] = &*tools.errors else {
+    let [ServersError::NotConnected { server, error: Some(error), .. }] = &*tools.errors else {
         panic!("{:?}", tools.errors)
     };
     assert_eq!((&**server, &*error.to_string()), ("b", "the other side closed the connection"));
@@ -291,7 +291,7 @@ fn a_list_that_cannot_be_read_is_reported() {
 fn a_server_that_cannot_be_started_is_given_up_after_some_attempts() {
     let mut backoff = Backoff::DEFAULT;
     backoff.attempts_max = 3;
-    let (world, servers) = (World::default(), Servers::new(7).backoff(backoff));
+    let (world, servers) = (World::default(), Servers::new().seed(7).backoff(backoff));
     world.broken.borrow_mut().push("a");
     world.add(&servers, "a").unwrap();
     world.add(&servers, "b").unwrap();
@@ -318,7 +318,7 @@ fn a_server_that_cannot_be_started_is_given_up_after_some_attempts() {
 fn an_attempt_counts_until_its_connection_has_lasted() {
     let mut backoff = Backoff::DEFAULT;
     (backoff.ceiling, backoff.attempts_max) = (5 * SECOND, 2);
-    let (world, servers) = (World::default(), Servers::new(7).backoff(backoff));
+    let (world, servers) = (World::default(), Servers::new().seed(7).backoff(backoff));
     world.add(&servers, "a").unwrap();
     for _ in 0..5 {
         world.kill("a");
@@ -337,7 +337,7 @@ fn an_attempt_counts_until_its_connection_has_lasted() {
 
 #[test]
 fn ready_waits_no_longer_than_its_limit_and_names_the_servers_that_are_not_connected() {
-    let (world, servers) = (World::default(), Servers::new(7));
+    let (world, servers) = (World::default(), Servers::new().seed(7));
     world.broken.borrow_mut().push("b");
     for name in ["a", "b"] {
         world.add(&servers, name).unwrap();
@@ -358,6 +358,61 @@ fn ready_waits_no_longer_than_its_limit_and_names_the_servers_that_are_not_conne
     ];
     assert_eq!(errors.collect::<Vec<_>>(), expected);
     assert_eq!(world.tools(&servers), ["a_name"]);
+}
+
+#[test]
+fn a_silent_server_is_waited_for_no_longer_than_the_limit_and_its_error_describes_it() {
+    let world = World::default();
+    let servers = Servers::new().seed(7).startup_limit(3 * SECOND);
+    world.add(&servers, "a").unwrap();
+    let (clock, attempts) = (world.now.clone(), Rc::new(Cell::new(0)));
+    let counted = Rc::clone(&attempts);
+    let silent = async move || {
+        counted.set(counted.get() + 1);
+        pending::<Result<Client, String>>().await
+    };
+    let sleep = async move |delay| {
+        let until = clock.get() + delay;
+        poll_fn(|_| if clock.get() < until { Poll::Pending } else { Poll::Ready(()) }).await;
+    };
+    let task = servers.connect("b", silent, sleep).unwrap();
+    world.tasks.borrow_mut().insert("b", Box::pin(task));
+    servers.describe("b", || "`b-server`: out of coffee".into());
+    servers.describe("nobody", || unreachable!());
+    world.settle();
+    // Nothing but the limit ends the wait.
+    let mut ready = Box::pin(servers.ready(pending::<()>()));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(ready.as_mut().poll(&mut cx).is_pending());
+    let early = servers.client("b").unwrap_err();
+    assert_eq!(
+        early.to_string(),
+        "the server \"b\" is not connected yet: `b-server`: out of coffee"
+    );
+    assert_eq!(early.server(), Some("b"));
+    world.advance(2 * SECOND);
+    assert!(ready.as_mut().poll(&mut cx).is_pending());
+    world.advance(SECOND);
+    let Poll::Ready(errors) = ready.as_mut().poll(&mut cx) else { panic!("it still waits") };
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let expected = "the server \"b\" is not connected: it was not open within 3s: `b-server`: out \
+                    of coffee";
+    assert_eq!(errors, [expected]);
+    assert_eq!(world.tools(&servers), ["a_name"]);
+    // It is tried again.
+    assert_eq!(attempts.get(), 1);
+    world.advance(3 * SECOND);
+    assert_eq!(attempts.get(), 2);
+}
+
+#[test]
+fn errors_name_the_server_they_are_about() {
+    let (world, servers) = three();
+    assert_eq!(world.add(&servers, "a").unwrap_err().server(), Some("a"));
+    assert_eq!(world.add(&servers, "a_b").unwrap_err().server(), Some("a_b"));
+    assert_eq!(servers.resolve("d_name").unwrap_err().server(), None);
+    world.kill("b");
+    assert_eq!(servers.resolve("b_name").unwrap_err().server(), Some("b"));
 }
 
 /// A connection for which [`Forever`] is permanent.
@@ -383,7 +438,7 @@ struct Outer(#[source] Forever);
 
 #[test]
 fn a_server_is_given_up_at_once_after_a_permanent_error() {
-    let servers = Servers::<Picky>::new(7);
+    let servers = Servers::<Picky>::new().seed(7);
     let attempts = Cell::new(0);
     let failing = async || {
         attempts.set(attempts.get() + 1);
@@ -398,7 +453,7 @@ fn a_server_is_given_up_at_once_after_a_permanent_error() {
         let config = ServersConfig::parse(r#"{"mcpServers":{"b":{}}}"#, |_| None).unwrap();
         Err::<Client, _>(config.servers["b"].clone().unwrap_err())
     };
-    let servers = Servers::<Client>::new(7);
+    let servers = Servers::<Client>::new().seed(7);
     let mut task = Box::pin(servers.connect("b", malformed, async |_| ()).unwrap());
     assert!(task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
     assert!(matches!(&servers.states()[0].1, ServerState::Ended { .. }));
@@ -458,7 +513,7 @@ fn closing_returns_the_connections_and_ends_the_futures() {
 fn an_observer_sees_each_state() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let servers: Servers = Servers::new(7).observe(move |name, state| {
+    let servers: Servers = Servers::new().seed(7).observe(move |name, state| {
         let kind = match state {
             ServerState::Connecting => "connecting",
             ServerState::Connected => "connected",
@@ -491,7 +546,7 @@ fn an_observer_sees_each_state() {
 #[test]
 fn the_future_of_a_server_can_be_sent_to_another_thread() {
     fn assert_send(_: impl Future + Send + 'static) {}
-    let servers = Servers::<Client>::new(7);
+    let servers = Servers::<Client>::new().seed(7);
     let host = Host::new("h", "1");
     let connect = async move || {
         let (client, _) = mcp_sansio_test::connect(&server("a"), &host);
