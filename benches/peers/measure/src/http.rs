@@ -11,16 +11,19 @@ use crate::http_connection::{Connection, connect};
 use crate::messages::{self, STEPS};
 use crate::process::Process;
 use crate::programs::{Program, TYPESCRIPT};
-use crate::table::{Table, number};
+use crate::table::{Table, number, spread};
 
 const CONNECTIONS: usize = 16;
 const IDLE_SESSIONS: usize = 200;
 
+/// How often the calls are measured.
+const SERIES: u32 = 5;
+
 const PROGRAMS: [Program; 6] = [
     Program::new("this project: tokio", "peer-sansio", "tokio"),
     Program::new("this project: std", "peer-sansio", "std"),
-    Program::new("rmcp 3.9.0, as documented", "peer-rmcp", "documented"),
-    Program::new("rmcp 3.9.0, router kept", "peer-rmcp", "cached"),
+    Program::new("rmcp 3.11.0, as documented", "peer-rmcp", "documented"),
+    Program::new("rmcp 3.11.0, router kept", "peer-rmcp", "cached"),
     Program::new("tower-mcp 0.25.0", "peer-tower-mcp", "documented"),
     Program::new("floor: hyper", "peer-floor", "hyper"),
 ];
@@ -30,7 +33,7 @@ const PROGRAMS: [Program; 6] = [
 const STORING: [(Program, bool); 6] = [
     (Program::new("this project", "peer-sansio", "tokio"), false),
     (Program::new("with Redis", "peer-sansio", "tokio"), true),
-    (Program::new("rmcp 3.9.0", "peer-rmcp", "cached"), false),
+    (Program::new("rmcp 3.11.0", "peer-rmcp", "cached"), false),
     (Program::new("with stores in memory", "peer-rmcp", "stored"), false),
     (Program::new("TypeScript SDK 2.4.0", TYPESCRIPT, "documented"), false),
     (Program::new("with an event store in memory", TYPESCRIPT, "stored"), false),
@@ -80,16 +83,18 @@ impl Server<'_> {
     fn calls(self, effort: Effort) -> Vec<(String, String)> {
         let (process, address) = self.start();
         let mut connections: Vec<_> = (0..CONNECTIONS).map(|_| Connection::open(address)).collect();
-        repeat(&mut connections, effort.time / 5, echo);
-        let (start, cpu) = (Instant::now(), process.cpu());
-        let calls = repeat(&mut connections, effort.time, echo);
-        let (time, cpu) = (start.elapsed(), process.cpu() - cpu);
+        let part = effort.time / SERIES;
+        repeat(&mut connections, part, echo);
+        let (mut costs, mut rates) = (Vec::new(), Vec::new());
+        for _ in 0..SERIES {
+            let (start, cpu) = (Instant::now(), process.cpu());
+            let calls = repeat(&mut connections, part, echo);
+            costs.push(micros_each(process.cpu() - cpu, calls));
+            rates.push(f64::from(calls) / start.elapsed().as_secs_f64());
+        }
         vec![
-            (format!("echo 64 B, {CONNECTIONS} connections: CPU, µs"), micros_each(cpu, calls)),
-            (
-                format!("echo 64 B, {CONNECTIONS} connections: a second"),
-                number(f64::from(calls) / time.as_secs_f64()),
-            ),
+            (format!("echo 64 B, {CONNECTIONS} connections: CPU, µs"), spread(costs)),
+            (format!("echo 64 B, {CONNECTIONS} connections: a second"), spread(rates)),
         ]
     }
 
@@ -106,7 +111,7 @@ impl Server<'_> {
         let calls = repeat(&mut connections, effort.time, report);
         let (time, cpu) = (start.elapsed(), process.cpu() - cpu);
         let mut figures = vec![
-            (name, micros_each(cpu, calls)),
+            (name, number(micros_each(cpu, calls))),
             (
                 format!("{STEPS} notifications: calls a second"),
                 number(f64::from(calls) / time.as_secs_f64()),
@@ -114,7 +119,7 @@ impl Server<'_> {
         ];
         if let (Some(before), Some(after)) = (stored_before, stored()) {
             let name = format!("{STEPS} notifications: CPU of Redis, µs");
-            figures.push((name, micros_each(after - before, calls)));
+            figures.push((name, number(micros_each(after - before, calls))));
         }
         figures
     }
@@ -216,6 +221,6 @@ fn take_id(connection: &mut Connection) -> u64 {
     connection.next_id - 1
 }
 
-fn micros_each(cpu: Duration, calls: u32) -> String {
-    number(cpu.as_secs_f64() * 1e6 / f64::from(calls))
+fn micros_each(cpu: Duration, calls: u32) -> f64 {
+    cpu.as_secs_f64() * 1e6 / f64::from(calls)
 }

@@ -16,8 +16,8 @@ const PROGRAMS: [Program; 8] = [
     Program::new("this project: machines, 2026-07-28", "peer-sansio", "machines-2026-07-28"),
     Program::new("this project: tokio, 2025-11-25", "peer-sansio", "tokio-2025-11-25"),
     Program::new("this project: tokio, 2026-07-28", "peer-sansio", "tokio-2026-07-28"),
-    Program::new("rmcp 3.9.0, as documented", "peer-rmcp", "documented"),
-    Program::new("rmcp 3.9.0, router kept", "peer-rmcp", "cached"),
+    Program::new("rmcp 3.11.0, as documented", "peer-rmcp", "documented"),
+    Program::new("rmcp 3.11.0, router kept", "peer-rmcp", "cached"),
     Program::new("tower-mcp 0.25.0", "peer-tower-mcp", "channel"),
     Program::new("floor", "peer-floor", "serde_json"),
 ];

@@ -7,18 +7,41 @@ pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initial
 
 pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
-/// Returns a call of `echo` with 64 bytes that are unique to the call.
+/// What each request at 2026-07-28 has in `_meta`, in place of a handshake.
+const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"peers","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}"#;
+
+/// Returns a call of `echo` with 64 bytes that are unique to the call, after a handshake.
 pub(crate) fn echo(id: u64) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{id:064}"}}}}}}"#
+    call(id, &format!(r#""name":"echo","arguments":{{"text":"{id:064}"}}"#))
+}
+
+/// Returns the same call at 2026-07-28.
+pub(crate) fn modern_echo(id: u64) -> String {
+    call(id, &format!(r#""name":"echo","arguments":{{"text":"{id:064}"}},"_meta":{{{META}}}"#))
+}
+
+/// Returns a call of `progress`, after a handshake.
+pub(crate) fn progress(id: u64) -> String {
+    call(
+        id,
+        &format!(
+            r#""name":"progress","arguments":{{"count":{STEPS}}},"_meta":{{"progressToken":{id}}}"#
+        ),
     )
 }
 
-/// Returns a call of `progress`.
-pub(crate) fn progress(id: u64) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"progress","arguments":{{"count":{STEPS}}},"_meta":{{"progressToken":{id}}}}}}}"#
+/// Returns the same call at 2026-07-28.
+pub(crate) fn modern_progress(id: u64) -> String {
+    call(
+        id,
+        &format!(
+            r#""name":"progress","arguments":{{"count":{STEPS}}},"_meta":{{{META},"progressToken":{id}}}"#
+        ),
     )
+}
+
+fn call(id: u64, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{params}}}}}"#)
 }
 
 /// Returns the id of the request that a message answers, if it is a response.

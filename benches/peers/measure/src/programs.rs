@@ -4,6 +4,9 @@ use std::process::Command;
 /// The package name of the TypeScript program, which is a folder next to this crate.
 pub(crate) const TYPESCRIPT: &str = "typescript";
 
+/// The package name of the Python program, likewise.
+pub(crate) const PYTHON: &str = "python";
+
 /// A program of the comparison: an SDK and a way to use it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
@@ -13,6 +16,8 @@ pub(crate) struct Program {
     pub(crate) package: &'static str,
     /// The first argument of the program.
     pub(crate) variant: &'static str,
+    /// Whether it is called at 2026-07-28, on standard streams.
+    pub(crate) modern: bool,
 }
 
 impl Program {
@@ -21,13 +26,18 @@ impl Program {
         package: &'static str,
         variant: &'static str,
     ) -> Self {
-        Self { title, package, variant }
+        Self { title, package, variant, modern: false }
+    }
+
+    pub(crate) const fn modern(self) -> Self {
+        Self { modern: true, ..self }
     }
 
     /// Builds the program and returns its path, or `None` if it does not build.
     pub(crate) fn build(&self) -> Option<PathBuf> {
         let (mut build, path) = match self.package {
             TYPESCRIPT => script(),
+            PYTHON => python_script(),
             package => build_crate(package),
         };
         if build.status().is_ok_and(|status| status.success()) {
@@ -55,6 +65,13 @@ fn script() -> (Command, PathBuf) {
     let mut fetch = Command::new("npm");
     fetch.args(["ci", "--ignore-scripts", "--silent"]).current_dir(&folder);
     (fetch, folder.join("server.mjs"))
+}
+
+/// Returns the command that installs the Python SDK, and the path of the program.
+fn python_script() -> (Command, PathBuf) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PYTHON);
+    let program = folder.join("server");
+    (Command::new(folder.join("install")), program)
 }
 
 /// Returns a cargo command for this workspace.

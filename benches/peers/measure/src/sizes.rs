@@ -11,9 +11,9 @@ use crate::table::{Table, number};
 const SERVERS: [(&str, &str); 5] = [
     ("this project: std", "minimal-std"),
     ("this project: tokio", "minimal-tokio"),
-    ("rmcp 3.9.0", "minimal-rmcp"),
+    ("rmcp 3.11.0", "minimal-rmcp"),
     ("tower-mcp 0.25.0", "minimal-tower-mcp"),
-    ("rust-mcp-sdk 1.0.1", "minimal-rust-mcp-sdk"),
+    ("rust-mcp-sdk 2.0.0", "minimal-rust-mcp-sdk"),
 ];
 
 /// Cargo profiles and the names of their rows.

@@ -8,7 +8,7 @@ use crate::table::Table;
 
 const PROGRAMS: [Program; 4] = [
     Program::new("this project", "peer-sse", "mcp-sansio"),
-    Program::new("sse-stream 0.2", "peer-sse", "sse-stream"),
+    Program::new("sse-stream 0.3", "peer-sse", "sse-stream"),
     Program::new("eventsource-stream 0.2", "peer-sse", "eventsource-stream"),
     Program::new("floor: copy and scan", "peer-sse", "scan"),
 ];

@@ -8,20 +8,25 @@ use std::time::{Duration, Instant};
 use crate::Effort;
 use crate::messages::{self, INITIALIZE, INITIALIZED, STEPS};
 use crate::process::Process;
-use crate::programs::{Program, TYPESCRIPT};
-use crate::table::{Table, number};
+use crate::programs::{PYTHON, Program, TYPESCRIPT};
+use crate::table::{Table, spread};
 
 const WINDOW: u64 = 16;
 
-const PROGRAMS: [Program; 9] = [
+/// How often each figure is measured.
+const SERIES: u32 = 5;
+
+const PROGRAMS: [Program; 11] = [
     Program::new("this project: std", "peer-sansio", "std"),
     Program::new("this project: tokio", "peer-sansio", "tokio"),
-    Program::new("rmcp 3.9.0, as documented", "peer-rmcp", "documented"),
-    Program::new("rmcp 3.9.0, router kept", "peer-rmcp", "cached"),
-    Program::new("rmcp 3.9.0, router kept, pipes", "peer-rmcp", "cached-pipes"),
+    Program::new("this project: tokio, 2026-07-28", "peer-sansio", "tokio").modern(),
+    Program::new("rmcp 3.11.0, as documented", "peer-rmcp", "documented"),
+    Program::new("rmcp 3.11.0, router kept", "peer-rmcp", "cached"),
+    Program::new("rmcp 3.11.0, router kept, pipes", "peer-rmcp", "cached-pipes"),
     Program::new("tower-mcp 0.25.0", "peer-tower-mcp", "documented"),
-    Program::new("rust-mcp-sdk 1.0.1", "peer-rust-mcp-sdk", "documented"),
+    Program::new("rust-mcp-sdk 2.0.0, 2026-07-28", "peer-rust-mcp-sdk", "documented").modern(),
     Program::new("TypeScript SDK 2.4.0", TYPESCRIPT, "documented"),
+    Program::new("Python SDK 2.3.0", PYTHON, "documented"),
     Program::new("floor", "peer-floor", "serde_json"),
 ];
 
@@ -29,26 +34,28 @@ pub(crate) fn compare(effort: Effort) {
     let mut table = Table::default();
     for program in PROGRAMS {
         let Some(path) = program.build() else { continue };
-        let mut session = Session::open(&path, program.variant);
-        session.echo(WINDOW, effort.time / 5);
-        let busy = session.echo(WINDOW, effort.time);
-        let mut single = session.echo(1, effort.time);
-        let reported =
-            session.progress(effort.time / 5).and_then(|_| session.progress(effort.time));
-        let reported = reported.map_or_else(
-            || "answers first".into(),
-            |(calls, cpu)| number(micros(cpu) / f64::from(calls)),
-        );
+        let mut session = Session::open(&path, &program);
+        let part = effort.time / SERIES;
+        session.echo(WINDOW, part);
+        let busy: Vec<_> = (0..SERIES).map(|_| session.echo(WINDOW, part)).collect();
+        let single: Vec<_> = (0..SERIES).map(|_| session.echo(1, part)).collect();
+        let reported: Option<Vec<_>> = session
+            .progress(part)
+            .and_then(|_| (0..SERIES).map(|_| session.progress(part)).collect());
+        let reported = reported.map_or_else(|| "answers first".into(), spread);
+        let of = |series: &[Series], figure: fn(&Series) -> f64| {
+            spread(series.iter().map(figure).collect())
+        };
         let figures = vec![
-            ("echo 64 B, 16 in flight: CPU, µs".into(), busy.cpu_per_call()),
-            ("echo 64 B, 16 in flight: a second".into(), busy.calls_a_second()),
-            ("echo 64 B, 1 in flight: CPU, µs".into(), single.cpu_per_call()),
-            ("echo 64 B, 1 in flight: p50, µs".into(), single.median()),
+            ("echo 64 B, 16 in flight: CPU, µs".into(), of(&busy, Series::cpu_per_call)),
+            ("echo 64 B, 16 in flight: a second".into(), of(&busy, Series::calls_a_second)),
+            ("echo 64 B, 1 in flight: CPU, µs".into(), of(&single, Series::cpu_per_call)),
+            ("echo 64 B, 1 in flight: p50, µs".into(), of(&single, Series::median)),
             (format!("{STEPS} notifications: CPU, µs"), reported),
         ];
         table.column(program.title, figures);
     }
-    table.print("On standard streams, 2025-11-25, a call");
+    table.print("On standard streams, a call; at 2025-11-25 unless stated");
 }
 
 /// Measurements for a series of calls.
@@ -59,17 +66,19 @@ struct Series {
 }
 
 impl Series {
-    fn cpu_per_call(&self) -> String {
-        number(micros(self.cpu) / self.latencies.len() as f64)
+    fn cpu_per_call(&self) -> f64 {
+        micros(self.cpu) / self.latencies.len() as f64
     }
 
-    fn calls_a_second(&self) -> String {
-        number(self.latencies.len() as f64 / self.time.as_secs_f64())
+    fn calls_a_second(&self) -> f64 {
+        self.latencies.len() as f64 / self.time.as_secs_f64()
     }
 
-    fn median(&mut self) -> String {
-        self.latencies.sort();
-        number(micros(self.latencies[self.latencies.len() / 2]))
+    /// The median latency.
+    fn median(&self) -> f64 {
+        let mut latencies = self.latencies.clone();
+        latencies.sort();
+        micros(latencies[latencies.len() / 2])
     }
 }
 
@@ -77,8 +86,9 @@ fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// An initialized session with a server process.
+/// A session with a server process.
 struct Session {
+    modern: bool,
     process: Process,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -87,14 +97,18 @@ struct Session {
 }
 
 impl Session {
-    fn open(path: &Path, variant: &str) -> Self {
+    fn open(path: &Path, program: &Program) -> Self {
         let mut command = Command::new(path);
-        command.args([variant, "stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args([program.variant, "stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::null()).spawn().expect("the server starts");
         let input = child.stdin.take().expect("a pipe");
         let output = BufReader::with_capacity(64 * 1024, child.stdout.take().expect("a pipe"));
         let process = Process(child);
-        let mut session = Self { process, input, output, line: String::new(), next_id: 1 };
+        let (modern, line) = (program.modern, String::new());
+        let mut session = Self { modern, process, input, output, line, next_id: 1 };
+        if modern {
+            return session;
+        }
         session.write(&format!("{INITIALIZE}\n"));
         while session.read_answer() != 0 {}
         session.write(&format!("{INITIALIZED}\n"));
@@ -130,14 +144,15 @@ impl Session {
         Series { cpu: self.process.cpu() - cpu, time: start.elapsed(), latencies }
     }
 
-    /// Calls `progress` for `time`, one call at a time. Returns the number of calls and the CPU
-    /// time of the server, or `None` if a response arrives before all of its notifications.
-    fn progress(&mut self, time: Duration) -> Option<(u32, Duration)> {
+    /// Calls `progress` for `time`, one call at a time. Returns the CPU time of the server for a call, in
+    /// microseconds, or `None` if a response arrives before all of its notifications.
+    fn progress(&mut self, time: Duration) -> Option<f64> {
         let (start, cpu) = (Instant::now(), self.process.cpu());
-        let mut calls = 0;
+        let mut calls = 0_u32;
         while start.elapsed() < time {
             let id = self.take_id();
-            self.write(&format!("{}\n", messages::progress(id)));
+            let request = if self.modern { messages::modern_progress } else { messages::progress };
+            self.write(&format!("{}\n", request(id)));
             let mut steps = 0;
             let answered = loop {
                 self.read();
@@ -152,13 +167,14 @@ impl Session {
             }
             calls += 1;
         }
-        Some((calls, self.process.cpu() - cpu))
+        Some(micros(self.process.cpu() - cpu) / f64::from(calls))
     }
 
     fn call(&mut self, in_flight: &mut Vec<(u64, Instant)>, requests: &mut String) {
         let id = self.take_id();
         in_flight.push((id, Instant::now()));
-        requests.push_str(&messages::echo(id));
+        let request = if self.modern { messages::modern_echo } else { messages::echo };
+        requests.push_str(&request(id));
         requests.push('\n');
     }
 

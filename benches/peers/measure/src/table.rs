@@ -33,6 +33,15 @@ impl Table {
     }
 }
 
+/// Formats the median of several measurements, and half of the distance between the least and the greatest in
+/// per cent of it.
+pub(crate) fn spread(mut values: Vec<f64>) -> String {
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (values[0], values[values.len() - 1]);
+    let median = values[values.len() / 2];
+    format!("{} ± {:.0} %", number(median), (most - least) / median * 50.0)
+}
+
 /// Formats a number with about three significant digits and a space between thousands.
 pub(crate) fn number(value: f64) -> String {
     if value < 100.0 {

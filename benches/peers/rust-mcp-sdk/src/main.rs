@@ -5,11 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rust_mcp_sdk::mcp_server::{McpServerOptions, ServerHandler, server_runtime};
 use rust_mcp_sdk::schema::{
-    CallToolError, CallToolRequestParams, CallToolResult, Implementation, InitializeResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, RpcError, ServerCapabilities,
-    ServerCapabilitiesTools,
+    CallToolError, CallToolRequestParams, CallToolResult, Implementation, ListToolsResult,
+    ListToolsResultCacheScope, PaginatedRequestParams, RpcError, ServerCapabilities,
+    ServerCapabilitiesTools, ServerResult,
 };
-use rust_mcp_sdk::{McpServer, StdioTransport, ToMcpServerHandler, TransportOptions, macros};
+use rust_mcp_sdk::{
+    McpServer, RequestContext, ServerDetails, StdioTransport, ToMcpServerHandler, TransportOptions,
+    macros,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shape::{Subject, Task};
@@ -40,17 +43,26 @@ impl ServerHandler for Handler {
     async fn handle_list_tools_request(
         &self,
         _: Option<PaginatedRequestParams>,
+        _: &RequestContext,
         _: Arc<dyn McpServer>,
     ) -> Result<ListToolsResult, RpcError> {
         let tools = vec![Echo::tool(), Add::tool(), Count::tool()];
-        Ok(ListToolsResult { tools, meta: None, next_cursor: None })
+        Ok(ListToolsResult {
+            tools,
+            meta: None,
+            next_cursor: None,
+            cache_scope: ListToolsResultCacheScope::Private,
+            result_type: "complete".into(),
+            ttl_ms: 0,
+        })
     }
 
     async fn handle_call_tool_request(
         &self,
         mut params: CallToolRequestParams,
+        _: &RequestContext,
         server: Arc<dyn McpServer>,
-    ) -> Result<CallToolResult, CallToolError> {
+    ) -> Result<ServerResult, CallToolError> {
         let text = match &*params.name {
             "echo" => arguments::<Echo>(&mut params)?.text,
             "add" => {
@@ -59,7 +71,7 @@ impl ServerHandler for Handler {
             }
             "progress" => {
                 let count = arguments::<Count>(&mut params)?.count;
-                let token = params.meta.and_then(|meta| meta.progress_token);
+                let token = params.meta.progress_token;
                 for step in 1..=count {
                     let (step, total) = (f64::from(step), Some(f64::from(count)));
                     let sent = server.report_progress(token.clone(), step, total, None).await;
@@ -69,7 +81,7 @@ impl ServerHandler for Handler {
             }
             _ => return Err(CallToolError::unknown_tool(params.name)),
         };
-        Ok(CallToolResult::text_content(vec![text.into()]))
+        Ok(CallToolResult::text_content(vec![text.into()]).into())
     }
 }
 
@@ -84,7 +96,7 @@ fn main() {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let identity = InitializeResult {
+        let details = ServerDetails {
             server_info: Implementation {
                 name: "bench-server".into(),
                 version: "1.0.0".into(),
@@ -97,17 +109,14 @@ fn main() {
                 tools: Some(ServerCapabilitiesTools { list_changed: None }),
                 ..ServerCapabilities::default()
             },
-            protocol_version: ProtocolVersion::V2025_11_25.into(),
             instructions: None,
             meta: None,
         };
         let transport = StdioTransport::new(TransportOptions::default()).expect("streams");
         let server = server_runtime::create_server(McpServerOptions {
-            server_details: identity,
+            server_details: details,
             transport,
             handler: Handler.to_mcp_server_handler(),
-            task_store: None,
-            client_task_store: None,
             message_observer: None,
         });
         server.start().await.expect("serves");

@@ -1,6 +1,6 @@
 use benches::{Link, LinkOptions};
-use mcp_sansio::{Revision, Revisions};
 use everything::bench;
+use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_tokio::{Client, Host, Server, TokioStream, drive, now, seed};
 use serde::Serialize;
 use shape::{MemoryReport, Meter, Work};

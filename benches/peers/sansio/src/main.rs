@@ -2,10 +2,10 @@
 
 mod link;
 
-use mcp_sansio::Revision;
-use mcp_sansio_cli::arguments::Arguments;
 use everything::bench;
 use everything::runtime::parse_server;
+use mcp_sansio::Revision;
+use mcp_sansio_cli::arguments::Arguments;
 use shape::{Subject, Task};
 
 fn main() {

@@ -6,11 +6,14 @@ use async_trait::async_trait;
 use rust_mcp_sdk::error::SdkResult;
 use rust_mcp_sdk::mcp_server::{McpServerOptions, ServerHandler, server_runtime};
 use rust_mcp_sdk::schema::{
-    CallToolError, CallToolRequestParams, CallToolResult, Implementation, InitializeResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, RpcError, ServerCapabilities,
-    ServerCapabilitiesTools,
+    CallToolError, CallToolRequestParams, CallToolResult, Implementation, ListToolsResult,
+    ListToolsResultCacheScope, PaginatedRequestParams, RpcError, ServerCapabilities,
+    ServerCapabilitiesTools, ServerResult,
 };
-use rust_mcp_sdk::{McpServer, StdioTransport, ToMcpServerHandler, TransportOptions, macros};
+use rust_mcp_sdk::{
+    McpServer, RequestContext, ServerDetails, StdioTransport, ToMcpServerHandler, TransportOptions,
+    macros,
+};
 use serde::{Deserialize, Serialize};
 
 #[macros::mcp_tool(name = "forecast", description = "Weather at a place")]
@@ -27,16 +30,25 @@ impl ServerHandler for Weather {
     async fn handle_list_tools_request(
         &self,
         _: Option<PaginatedRequestParams>,
+        _: &RequestContext,
         _: Arc<dyn McpServer>,
     ) -> Result<ListToolsResult, RpcError> {
-        Ok(ListToolsResult { tools: vec![Forecast::tool()], meta: None, next_cursor: None })
+        Ok(ListToolsResult {
+            tools: vec![Forecast::tool()],
+            meta: None,
+            next_cursor: None,
+            cache_scope: ListToolsResultCacheScope::Private,
+            result_type: "complete".into(),
+            ttl_ms: 0,
+        })
     }
 
     async fn handle_call_tool_request(
         &self,
         params: CallToolRequestParams,
+        _: &RequestContext,
         _: Arc<dyn McpServer>,
-    ) -> Result<CallToolResult, CallToolError> {
+    ) -> Result<ServerResult, CallToolError> {
         if params.name != "forecast" {
             return Err(CallToolError::unknown_tool(params.name));
         }
@@ -44,13 +56,13 @@ impl ServerHandler for Weather {
         let forecast: Forecast =
             serde_json::from_value(arguments.into()).map_err(CallToolError::new)?;
         let text = format!("Sunny in {}", forecast.location);
-        Ok(CallToolResult::text_content(vec![text.into()]))
+        Ok(CallToolResult::text_content(vec![text.into()]).into())
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> SdkResult<()> {
-    let identity = InitializeResult {
+    let details = ServerDetails {
         server_info: Implementation {
             name: "weather".into(),
             version: "1.0.0".into(),
@@ -63,17 +75,14 @@ async fn main() -> SdkResult<()> {
             tools: Some(ServerCapabilitiesTools { list_changed: None }),
             ..ServerCapabilities::default()
         },
-        protocol_version: ProtocolVersion::V2025_11_25.into(),
         instructions: None,
         meta: None,
     };
     let transport = StdioTransport::new(TransportOptions::default())?;
     let server = server_runtime::create_server(McpServerOptions {
-        server_details: identity,
+        server_details: details,
         transport,
         handler: Weather.to_mcp_server_handler(),
-        task_store: None,
-        client_task_store: None,
         message_observer: None,
     });
     server.start().await
