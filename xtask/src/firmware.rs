@@ -1,4 +1,4 @@
-//! The size of the firmware example.
+//! The sizes of the firmware examples.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,12 +9,15 @@ use crate::toolchain::{self, Toolchain};
 use crate::{Failure, files};
 
 pub(crate) const TARGET: &str = "thumbv7m-none-eabi";
-const NAME: &str = "mcp-sansio-firmware";
 
-/// Code, constants, and initial values of variables, in bytes. The chip has 256 KiB.
-const FLASH_MAX: u64 = 175 * 1024;
-/// Variables and the heap, in bytes. The chip has 64 KiB, the rest of which is the stack's.
-const RAM_MAX: u64 = 12 * 1024;
+/// An image and its budgets, in bytes: the stack has the rest of the RAM, which is 64 KiB.
+pub(crate) struct Image {
+    name: &'static str,
+    flash: u64,
+    ram: u64,
+}
+pub(crate) const SERIAL: Image = Image { name: "firmware", flash: 175 * 1024, ram: 12 * 1024 };
+pub(crate) const HTTP: Image = Image { name: "firmware-http", flash: 550 * 1024, ram: 38 * 1024 };
 
 /// The number of largest symbols shown.
 const SHOWN: usize = 20;
@@ -28,24 +31,24 @@ struct Size {
     symbols: BTreeMap<String, u64>,
 }
 
-pub(crate) fn size() -> Result<(), Failure> {
-    let (size, image) = build()?;
-    size.print();
-    println!("image: {}", image.display());
-    size.check()
+pub(crate) fn size(image: &Image) -> Result<(), Failure> {
+    let (size, file) = build(image)?;
+    size.print(image);
+    println!("image: {}", file.display());
+    size.check(image)
 }
 
 /// Returns the flash size of the firmware, in bytes.
 pub(crate) fn flash() -> Result<u64, Failure> {
-    build().map(|(size, _)| size.flash)
+    build(&SERIAL).map(|(size, _)| size.flash)
 }
 
-/// Builds the firmware. Returns its size and the path of the image.
-fn build() -> Result<(Size, PathBuf), Failure> {
+/// Builds an image. Returns its size and the path of its file.
+fn build(image: &Image) -> Result<(Size, PathBuf), Failure> {
     let toolchain = Toolchain::for_target(TARGET).ok_or_else(|| toolchain::missing(&[TARGET]))?;
     eprintln!("{TARGET}: with the toolchain: {toolchain:?}");
-    let folder = files::root().join("examples/firmware");
-    let built = folder.join("target");
+    let folder = files::root().join("examples").join(image.name);
+    let built = folder.with_file_name("firmware").join("target");
     let mut command = toolchain.cargo();
     // The distribution names the linker differently.
     if matches!(toolchain, Toolchain::Distribution) {
@@ -56,10 +59,10 @@ fn build() -> Result<(Size, PathBuf), Failure> {
     if !command.status()?.success() {
         return Err(Failure::Failed("the firmware does not build".into()));
     }
-    let image = built.join(TARGET).join("release").join(NAME);
-    let size = Size::from_image(&std::fs::read(&image)?)
-        .map_err(|error| Failure::Unable(format!("{}: {error}", image.display())))?;
-    Ok((size, image))
+    let file = built.join(TARGET).join("release").join(format!("mcp-sansio-{}", image.name));
+    let size = Size::from_image(&std::fs::read(&file)?)
+        .map_err(|error| Failure::Unable(format!("{}: {error}", file.display())))?;
+    Ok((size, file))
 }
 
 impl Size {
@@ -71,8 +74,7 @@ impl Size {
             if !sh_flags.contains(object::elf::SHF_ALLOC) {
                 continue;
             }
-            let is_kept = section.file_range().is_some();
-            if is_kept {
+            if section.file_range().is_some() {
                 size.flash += section.size();
             }
             if sh_flags.contains(object::elf::SHF_WRITE) {
@@ -86,26 +88,23 @@ impl Size {
         Ok(size)
     }
 
-    fn print(&self) {
+    fn print(&self, image: &Image) {
         println!("the biggest symbols:");
         let mut symbols: Vec<_> = self.symbols.iter().collect();
         symbols.sort_by_key(|(_, size)| std::cmp::Reverse(**size));
         for (name, size) in symbols.into_iter().take(SHOWN) {
-            let name: String = name.chars().take(100).collect();
-            println!("{size:>8}  {name}");
+            println!("{size:>8}  {name:.100}");
         }
-        println!("flash: {:>7} of {FLASH_MAX} bytes", self.flash);
-        println!("RAM:   {:>7} of {RAM_MAX} bytes", self.ram);
+        println!("flash: {:>7} of {} bytes", self.flash, image.flash);
+        println!("RAM:   {:>7} of {} bytes", self.ram, image.ram);
     }
 
-    fn check(&self) -> Result<(), Failure> {
-        let mut beyond = Vec::new();
-        if self.flash > FLASH_MAX {
-            beyond.push(format!("{} bytes of flash too many", self.flash - FLASH_MAX));
-        }
-        if self.ram > RAM_MAX {
-            beyond.push(format!("{} bytes of RAM too many", self.ram - RAM_MAX));
-        }
+    fn check(&self, image: &Image) -> Result<(), Failure> {
+        let both = [("flash", self.flash, image.flash), ("RAM", self.ram, image.ram)];
+        let beyond = both.into_iter().filter(|(_, taken, most)| taken > most);
+        let texts =
+            beyond.map(|(what, is, most)| format!("{} bytes of {what} too many", is - most));
+        let beyond: Vec<_> = texts.collect();
         if beyond.is_empty() {
             return Ok(());
         }
@@ -120,8 +119,8 @@ mod tests {
     #[test]
     fn an_image_beyond_the_budget_fails() {
         let size = |flash, ram| Size { flash, ram, symbols: BTreeMap::new() };
-        assert!(size(FLASH_MAX, RAM_MAX).check().is_ok());
-        let failure = size(FLASH_MAX + 1, RAM_MAX + 2).check();
+        assert!(size(SERIAL.flash, SERIAL.ram).check(&SERIAL).is_ok());
+        let failure = size(SERIAL.flash + 1, SERIAL.ram + 2).check(&SERIAL);
         let Err(Failure::Failed(text)) = failure else { panic!("{failure:?}") };
         assert_eq!(
             text,

@@ -836,6 +836,8 @@ impl HttpConnection<'_> {
     }
 
     /// Decides about a request whose head ends at `end`.
+    // Not inlined, so that the stack for the head is free while a request is handled.
+    #[inline(never)]
     fn admit<K: Threading>(&mut self, service: &HttpService<K>, end: usize, now: Instant) -> bool {
         self.used = end;
         let head = match Head::parse(&self.buffers.input[..end]) {
@@ -894,6 +896,8 @@ impl HttpConnection<'_> {
         true
     }
 
+    // See `admit`.
+    #[inline(never)]
     fn receive_body<K: Threading>(&mut self, service: &mut HttpService<K>, now: Instant) -> bool {
         let State::Body(incoming) = &mut self.state else { return false };
         let HttpBuffers { input, body, .. } = &mut self.buffers;

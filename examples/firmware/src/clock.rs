@@ -8,9 +8,7 @@ use cortex_m_rt::exception;
 use critical_section::Mutex;
 use mcp_sansio::Instant;
 
-/// The frequency of the processor: the PLL's 200 MHz divided by 16, as QEMU configures it after a
-/// reset. A real board has to start its PLL first.
-pub(crate) const HERTZ: u32 = 12_500_000;
+use crate::HERTZ;
 
 /// 64 bits, because 32 bits would overflow after seven weeks.
 static MILLIS: Mutex<Cell<u64>> = Mutex::new(Cell::new(0));

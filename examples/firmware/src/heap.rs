@@ -6,10 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use embedded_alloc::LlffHeap;
 
-/// The size of the heap, in bytes.
-///
-/// The server needs two fifths of it when idle, and at most two thirds under any input.
-pub(crate) const SIZE: usize = 11 * 1024;
+use crate::HEAP_SIZE as SIZE;
 
 static mut MEMORY: [MaybeUninit<u8>; SIZE] = [MaybeUninit::uninit(); SIZE];
 

@@ -34,6 +34,15 @@ use sensor::Sensor;
 use timers::Timers;
 use uart::{Receiver, Sender};
 
+/// The frequency of the processor: the PLL's 200 MHz divided by 16, as QEMU configures it after a
+/// reset. A real board has to start its PLL first.
+const HERTZ: u32 = 12_500_000;
+
+/// The size of the heap, in bytes.
+///
+/// The server needs two fifths of it when idle, and at most two thirds under any input.
+const HEAP_SIZE: usize = 11 * 1024;
+
 /// The maximum length of a received line, in bytes. Calls with short arguments and the metadata of
 /// 2026-07-28 need about half of it.
 const LINE_LENGTH_MAX: usize = 1024;

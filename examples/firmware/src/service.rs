@@ -157,7 +157,7 @@ fn resources(server: Server<Local>, sensor: &Rc<Sensor>) -> Server<Local> {
                 .mime_type("application/json"),
             |call: Call<ReadResource>| -> Result<TextResourceContents, HandlerError> {
                 let memory = Memory {
-                    heap: Usage { size: heap::SIZE, peak: heap::peak() },
+                    heap: Usage { size: crate::HEAP_SIZE, peak: heap::peak() },
                     stack: Usage { size: stack::size(), peak: stack::peak() },
                 };
                 let text = Json::from_serialize(&memory)?;

@@ -9,7 +9,7 @@ use critical_section::Mutex;
 use embedded_io::{ErrorKind, ErrorType, Read, ReadReady, Write};
 use heapless::Deque;
 
-use crate::clock;
+use crate::HERTZ;
 use crate::register::Register;
 
 /// A PL011 of the LM3S6965.
@@ -54,7 +54,7 @@ impl Port {
     fn start(&self) {
         const BAUD: u32 = 115_200;
         // The divisor in 64ths, rounded.
-        const DIVISOR: u32 = (clock::HERTZ * 8 / BAUD).div_ceil(2);
+        const DIVISOR: u32 = (HERTZ * 8 / BAUD).div_ceil(2);
         const EIGHT_BITS: u32 = 0b11 << 5;
         const ENABLE_BOTH_DIRECTIONS: u32 = 0b11 << 8 | 1;
         self.control.write(0);
