@@ -365,7 +365,7 @@ pub enum Failure<'a> {
     #[error("the answer is not valid: {0}")]
     InvalidAnswer(&'static str),
     /// The response did not arrive in time; a cancellation was sent.
-    #[error("no answer in time")]
+    #[error("{}", DisplayTimedOut(*.hard))]
     TimedOut {
         /// Whether the hard deadline passed, which progress does not extend.
         hard: bool,
@@ -399,6 +399,18 @@ pub enum Failure<'a> {
     /// The transport of this call failed; other calls may still succeed.
     #[error(transparent)]
     Transport(TransportFailure),
+}
+
+/// Says which time has passed, and what to do for a slower peer.
+struct DisplayTimedOut(bool);
+
+impl fmt::Display for DisplayTimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            true => "no answer within the total time of the call; raise its `timeout_hard`",
+            false => "no answer and no progress in time; raise the `timeout` of the call",
+        })
+    }
 }
 
 impl Failure<'_> {

@@ -93,7 +93,7 @@ fn a_late_wake_handles_all_expired_deadlines() {
     }
     wire.advance(Duration::from_secs(9));
     for _ in 0..3 {
-        assert_eq!(wire.told(), "failed: no answer in time");
+        assert!(wire.told().starts_with("failed: no answer and no progress in time"));
     }
     wire.expect_no_event();
 }
@@ -107,7 +107,7 @@ fn a_clock_that_jumps_back_only_causes_a_delay() {
     wire.machine.handle_timeout(Instant::ZERO);
     wire.expect_no_event();
     wire.machine.handle_timeout(Instant::from_millis(11_000));
-    assert_eq!(wire.told(), "failed: no answer in time");
+    assert!(wire.told().starts_with("failed: no answer and no progress in time"));
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn progress_keeps_the_deadline_if_the_caller_requests_it() {
     wire.send(&progress(2, 1.0));
     wire.told();
     wire.advance(SECOND / 2);
-    assert_eq!(wire.told(), "failed: no answer in time");
+    assert!(wire.told().starts_with("failed: no answer and no progress in time"));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_zero_timeout_expires_at_the_next_wake() {
     assert_eq!(wire.message()["method"], "tools/call");
     wire.advance(Duration::ZERO);
     assert_eq!(wire.message()["method"], "notifications/cancelled");
-    assert_eq!(wire.told(), "failed: no answer in time");
+    assert!(wire.told().starts_with("failed: no answer and no progress in time"));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_call_of_a_server_times_out() {
         wire.line();
         wire.advance(SECOND);
         assert_eq!(wire.message()["method"], "notifications/cancelled");
-        assert_eq!(wire.told(), "failed: no answer in time");
+        assert!(wire.told().starts_with("failed: no answer and no progress in time"));
         wire.send(&result("1", r#"{"roots":[]}"#));
         wire.expect_silence();
     }
