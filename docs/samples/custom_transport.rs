@@ -26,16 +26,28 @@ mod websockets {
     /// Serves one connection; returns when it ends.
     async fn serve(server: &Server, socket: TcpStream) -> Result<(), Box<dyn Error + Send + Sync>> {
         let socket = accept_async(socket).await?;
-        Ok(mcp::drive(server.endpoint(mcp::seed())?, text_frames(socket)).await?)
+        Ok(mcp::serve_stream(server, text_frames(socket)).await?)
     }
 
     async fn connect(url: &str, host: &Host) -> Result<Client, Box<dyn Error + Send + Sync>> {
         let (socket, _) = connect_async(url).await?;
-        let (client, endpoint) = host.connect(mcp::seed(), mcp::now());
-        tokio::spawn(mcp::drive(endpoint, text_frames(socket)));
-        client.opened().await?;
-        Ok(client)
+        Ok(mcp::connect_stream(text_frames(socket), host).await?)
     }
 
-    fn main() {}
+    #[tokio::test]
+    async fn a_call_is_answered() -> Result<(), Box<dyn Error + Send + Sync>> {
+        let server = Server::new("clock", "1.0.0").tool(
+            "now",
+            "The time",
+            |_: mcp::Call<mcp::NoArguments>| "about noon",
+        );
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("ws://{}", listener.local_addr()?);
+        let serving = tokio::spawn(async move { serve(&server, listener.accept().await?.0).await });
+        let client = connect(&url, &Host::new("demo", "1.0.0")).await?;
+        let result = client.call_tool("now", &mcp::NoArguments {}).await?;
+        assert_eq!(result.first_text(), Some("about noon"));
+        drop(client);
+        serving.await?
+    }
 }

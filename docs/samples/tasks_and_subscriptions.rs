@@ -73,10 +73,8 @@ mod tasks {
         tokio::spawn(mcp::serve(server, reader, writer));
         let host = Host::new("office", "1.0.0")
             .revisions(mcp::Revisions::only(mcp::Revision::V2025_11_25));
-        let (client, endpoint) = host.connect(mcp::seed(), mcp::now());
         let (reader, writer) = tokio::io::split(near);
-        tokio::spawn(mcp::drive(endpoint, mcp::TokioStream::new(reader, writer)));
-        client.opened().await.map_err(mcp::ClientError::Closed)?;
+        let client = mcp::connect_over(reader, writer, &host).await?;
 
         // In a client of 2025-11-25:
         let tools = client.all_tools().await?;
@@ -115,10 +113,8 @@ mod in_a_client {
         let (near, far) = tokio::io::duplex(4096);
         let (reader, writer) = tokio::io::split(far);
         tokio::spawn(mcp::serve(server, reader, writer));
-        let (client, endpoint) = host.connect(mcp::seed(), mcp::now());
         let (reader, writer) = tokio::io::split(near);
-        tokio::spawn(mcp::drive(endpoint, mcp::TokioStream::new(reader, writer)));
-        client.opened().await.map_err(mcp::ClientError::Closed)?;
+        let client = mcp::connect_over(reader, writer, &host).await?;
 
         let report = client.call_tool("report", &NoArguments {}).await?;
         assert_eq!(report.first_text(), Some("The year was good."));

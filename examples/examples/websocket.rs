@@ -45,7 +45,7 @@ fn echo(text: String) -> String {
 
 async fn serve(server: Server, socket: TcpStream) -> Fallible {
     let socket = accept_hdr_async(socket, check_origin).await?;
-    Ok(mcp::drive(server.endpoint(mcp::seed())?, text_frames(socket)).await?)
+    Ok(mcp::serve_stream(server, text_frames(socket)).await?)
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -53,9 +53,8 @@ async fn main() -> Fallible {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".into());
     if address.starts_with("ws://") {
         let (socket, _) = connect_async(address).await?;
-        let (client, endpoint) = Host::new("demo", "1.0.0").connect(mcp::seed(), mcp::now());
-        tokio::spawn(mcp::drive(endpoint, text_frames(socket)));
-        client.opened().await?;
+        let host = Host::new("demo", "1.0.0");
+        let client = mcp::connect_stream(text_frames(socket), &host).await?;
         let result = client.call_tool("echo", &serde_json::json!({ "text": "Hello!" })).await?;
         println!("{}", result.first_text().unwrap_or("no text"));
         return Ok(());

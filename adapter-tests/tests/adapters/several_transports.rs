@@ -326,13 +326,23 @@ async fn a_client_connects_over_a_reader_and_a_writer_and_its_drop_ends_the_serv
 
 #[test]
 fn a_client_connects_over_a_reader_and_a_writer_and_its_drop_ends_the_server_on_smol() {
-    use mcp_sansio_async_std::{connect_over, serve};
+    use mcp_sansio_async_std::runtime::FuturesStream;
+    use mcp_sansio_async_std::{connect_over, connect_stream, serve, serve_stream};
     use smol::net::unix::UnixStream;
 
     smol::block_on(async {
         let (here, there) = UnixStream::pair().unwrap();
         let server = smol::spawn(serve(remote(), there.clone(), there));
         let client = connect_over(here.clone(), here, &Host::new("h", "1")).await.unwrap();
+        greeting(client.call_tool("hello", &NoArguments {}).await);
+        drop(client);
+        server.await.unwrap();
+
+        let (here, there) = UnixStream::pair().unwrap();
+        let (server, there) = (remote(), FuturesStream::new(there.clone(), there));
+        let server = smol::spawn(async move { serve_stream(&server, there).await });
+        let here = FuturesStream::new(here.clone(), here);
+        let client = connect_stream(here, &Host::new("h", "1")).await.unwrap();
         greeting(client.call_tool("hello", &NoArguments {}).await);
         drop(client);
         server.await.unwrap();

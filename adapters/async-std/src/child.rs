@@ -1,6 +1,7 @@
 use std::process;
 
 use futures_lite::{AsyncRead, AsyncWrite};
+use mcp_sansio_async::ByteStream;
 use mcp_sansio_async::child::{self, Process};
 use mcp_sansio_handlers::{Client, Host};
 
@@ -12,7 +13,7 @@ pub(crate) type AsyncProcess = mcp_sansio_async::async_io::process::AsyncProcess
 /// A server that runs as a child process. Its commands are those of the standard library.
 pub type ChildServer = child::ChildServer<AsyncProcess>;
 
-/// The standard output and input of a child process, as a [`ByteStream`](mcp_sansio_async::ByteStream).
+/// The standard output and input of a child process, as a [`ByteStream`].
 pub type ChildStream = child::ChildStream<<AsyncProcess as Process>::Stream>;
 
 /// A client connected to a server process that it started. Derefs to the [`Client`].
@@ -57,5 +58,19 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    child::connect_over::<AsyncRuntime>(FuturesStream::new(reader, writer), host).await
+    connect_stream(FuturesStream::new(reader, writer), host).await
+}
+
+/// Connects to a server over a stream, such as a [`MessageStream`](crate::MessageStream) or a stream
+/// of your own: the counterpart of [`serve_stream`](crate::serve_stream). A spawned task drives the
+/// connection, as for [`connect_over`].
+///
+/// # Errors
+///
+/// As [`connect_over`].
+pub async fn connect_stream(
+    stream: impl ByteStream + Send + 'static,
+    host: &Host,
+) -> Result<Client, Error> {
+    child::connect_over::<AsyncRuntime>(stream, host).await
 }

@@ -59,7 +59,7 @@ mod serve;
 mod socket_stream;
 
 #[cfg(feature = "client")]
-pub use child::{ChildConnection, ChildServer, connect_over, spawn, spawn_with};
+pub use child::{ChildConnection, ChildServer, connect_over, connect_stream, spawn, spawn_with};
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
@@ -73,7 +73,7 @@ pub use mcp_sansio_async::names::*;
 pub use mcp_sansio_macros::{
     async_std_prompt as prompt, async_std_tool as tool, async_std_tools as tools,
 };
-pub use serve::{drive, drive_with, serve, serve_stdio};
+pub use serve::{drive, drive_with, serve, serve_stdio, serve_stream};
 pub use socket_stream::SocketStream;
 
 /// The redirect target for a user who signs in with a browser on this computer: a listener on

@@ -49,8 +49,18 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let endpoint = server.into_endpoint(seed())?;
-    Ok(drive(endpoint, FuturesStream::new(reader, writer)).await?)
+    serve_stream(server, FuturesStream::new(reader, writer)).await
+}
+
+/// Serves on a stream until the connection is over, such as a [`MessageStream`](crate::MessageStream)
+/// or a stream of your own. `server` is a [`Server`](mcp_sansio_handlers::Server), a reference to one,
+/// or an endpoint created from one.
+///
+/// # Errors
+///
+/// As [`serve`].
+pub async fn serve_stream(server: impl IntoEndpoint, stream: impl ByteStream) -> Result<(), Error> {
+    Ok(drive(server.into_endpoint(seed())?, stream).await?)
 }
 
 /// Serves on the [`StandardStreams`] of this process until the connection is over. `server` is a

@@ -3,6 +3,7 @@ use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::task::{Context, Poll, ready};
 
+use mcp_sansio_async::ByteStream;
 use mcp_sansio_async::child::{self, Process, SpawnError, Started};
 use mcp_sansio_handlers::{Client, Host};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -15,7 +16,7 @@ use crate::{Error, SpawnOptions, TokioStream};
 /// library.
 pub type ChildServer = child::ChildServer<TokioProcess>;
 
-/// The standard output and input of a child process, as a [`ByteStream`](mcp_sansio_async::ByteStream).
+/// The standard output and input of a child process, as a [`ByteStream`].
 pub type ChildStream = child::ChildStream<TokioStream<ChildStdout, ChildStdin>>;
 
 /// A client connected to a server process that it started. Derefs to the [`Client`].
@@ -92,7 +93,25 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    child::connect_over::<TokioRuntime>(TokioStream::new(reader, writer), host).await
+    connect_stream(TokioStream::new(reader, writer), host).await
+}
+
+/// Connects to a server over a stream, such as a [`MessageStream`](crate::MessageStream) or a stream
+/// of your own: the counterpart of [`serve_stream`](crate::serve_stream). A spawned task drives the
+/// connection, as for [`connect_over`].
+///
+/// # Errors
+///
+/// As [`connect_over`].
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with I/O and time enabled.
+pub async fn connect_stream(
+    stream: impl ByteStream + Send + 'static,
+    host: &Host,
+) -> Result<Client, Error> {
+    child::connect_over::<TokioRuntime>(stream, host).await
 }
 
 /// A child process managed by tokio.

@@ -55,7 +55,7 @@ mod timer;
 pub mod tower;
 
 #[cfg(feature = "client")]
-pub use child::{ChildConnection, ChildServer, connect_over, spawn, spawn_with};
+pub use child::{ChildConnection, ChildServer, connect_over, connect_stream, spawn, spawn_with};
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
@@ -66,7 +66,7 @@ pub use http_service::*;
 pub use mcp_sansio_async::names::*;
 #[cfg(feature = "macros")]
 pub use mcp_sansio_macros::{tokio_prompt as prompt, tokio_tool as tool, tokio_tools as tools};
-pub use serve::{drive, drive_with, serve, serve_stdio};
+pub use serve::{drive, drive_with, serve, serve_stdio, serve_stream};
 pub use stream::TokioStream;
 pub use timer::now;
 

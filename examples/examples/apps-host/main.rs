@@ -15,8 +15,8 @@ use mcp_sansio_tokio::apps::{
 };
 use mcp_sansio_tokio::protocol::{CallToolResult, Tool};
 use mcp_sansio_tokio::{
-    Call, Client, ClientError, Host, NoArguments, Server, ServerItem, Structured, TokioStream,
-    drive, seed, serve,
+    Call, Client, ClientError, Host, NoArguments, Server, ServerItem, Structured, connect_over,
+    serve,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,10 +65,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (reader, writer) = tokio::io::split(theirs);
     tokio::spawn(serve(weather()?, reader, writer));
     let host = Host::new("apps-host", "1.0.0").extension(apps::host_extension());
-    let (client, endpoint) = host.connect(seed(), mcp_sansio_tokio::now());
     let (reader, writer) = tokio::io::split(ours);
-    tokio::spawn(drive(endpoint, TokioStream::new(reader, writer)));
-    client.opened().await?;
+    let client = connect_over(reader, writer, &host).await?;
     let tools = client.all_tools().await?;
 
     let names: Vec<_> = apps::model_tools(&tools).map(|tool| tool.name.clone()).collect();
