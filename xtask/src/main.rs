@@ -35,7 +35,7 @@ cargo run -p xtask -- COMMAND
   api [--check]                    the public API of each published crate, to docs/api/CRATE.txt
   budgets [--write]                costs of the scenarios in benches/budgets.tsv
   drawings [--check]               crates.svg and request.svg in docs/guide
-  firmware-size [http]             flash and RAM of examples/firmware, its symbols and image
+  firmware-size [fixed | http]     flash and RAM of examples/firmware*, the symbols and images
   growth [--write | --check]       instructions while the number of other objects grows, by valgrind
   layers                           what modules and crates under core/ name
   ledger [--area AREA] [--missing] [--check]
@@ -101,8 +101,8 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
         ["api", rest @ ..] => api::run(rest),
         ["budgets", rest @ ..] => budgets::run(rest),
         ["drawings", rest @ ..] => drawings::run(rest),
-        ["firmware-size"] => firmware::size(&firmware::SERIAL),
-        ["firmware-size", "http"] => firmware::size(&firmware::HTTP),
+        ["firmware-size"] => firmware::size("firmware"),
+        ["firmware-size", kind @ ("fixed" | "http")] => firmware::size(&format!("firmware-{kind}")),
         ["growth", rest @ ..] => growth::run(rest),
         ["layers"] => layers::run(),
         ["ledger", rest @ ..] => ledger::run(rest),

@@ -336,7 +336,6 @@ impl SessionKey {
     const GENERATION: u64 = 0xFF << 48;
 
     /// Returns the key of the session that replaces this one on the same connection.
-    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only servers have sessions"))]
     pub(crate) fn next(self) -> Self {
         let number = self.0.get();
         let next = number.wrapping_add(1 << 48) & Self::GENERATION;

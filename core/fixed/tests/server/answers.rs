@@ -14,7 +14,8 @@ const OUTPUT: usize = 4096;
 /// See `Server::handle_message`.
 const BATCH_LENGTH_MAX: usize = OUTPUT / (128 + 64);
 
-const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+/// The metadata of a modern request.
+pub(crate) const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// A pair of servers that have got the same messages.
 struct Pair<'b, const SPOKEN: u8> {
@@ -205,7 +206,7 @@ fn request(id: &str, method: &str, params: &[&str]) -> String {
 }
 
 /// Every message, each of which is the first after an opening.
-fn corpus() -> Vec<String> {
+pub(crate) fn corpus() -> Vec<String> {
     let mut all: Vec<String> = OTHERS.into_iter().map(String::from).collect();
     for (method, params) in CALLS {
         for metadata in METADATA {
@@ -265,27 +266,32 @@ fn a_server_of_one_era_gives_the_same_answers() {
     every_message::<3>();
 }
 
+/// Damages a message in one to three places. It stays one line.
+pub(crate) fn damage(mut frame: Vec<u8>, random: &mut Random) -> Vec<u8> {
+    for _ in 0..=random.index(3) {
+        let at = random.index(frame.len());
+        let end = at + random.index(frame.len() - at).min(8);
+        let piece = frame[at..end].to_vec();
+        match random.index(4) {
+            0 => drop(frame.drain(at..end)),
+            1 => drop(frame.splice(at..at, piece)),
+            2 => frame.truncate(at),
+            _ if frame.is_empty() => {}
+            _ => frame[at] = random.one_of(*b"{}[]\",:\\0e \x01\xff"),
+        }
+    }
+    frame.retain(|byte| *byte != b'\n');
+    frame
+}
+
 #[test]
 fn damaged_messages_get_the_same_answers() {
     // Rule: [RPC-009] [RPC-017].
     let (corpus, openings) = (corpus(), openings());
     let mut random = Random::new(7);
     for _ in 0..6_000 {
-        let mut frame = random.pick(&corpus).expect("messages").clone().into_bytes();
-        for _ in 0..=random.index(3) {
-            let at = random.index(frame.len());
-            let end = at + random.index(frame.len() - at).min(8);
-            let piece = frame[at..end].to_vec();
-            match random.index(4) {
-                0 => drop(frame.drain(at..end)),
-                1 => drop(frame.splice(at..at, piece)),
-                2 => frame.truncate(at),
-                _ if frame.is_empty() => {}
-                _ => frame[at] = random.one_of(*b"{}[]\",:\\0e \x01\xff"),
-            }
-        }
-        // A frame is one line.
-        frame.retain(|byte| *byte != b'\n');
+        let frame = random.pick(&corpus).expect("messages").clone().into_bytes();
+        let frame = damage(frame, &mut random);
         let mut output = [0; OUTPUT];
         let mut pair = Pair::<0>::new(&mut output);
         if let Some(opening) = random.pick(&openings).expect("openings") {

@@ -2,5 +2,6 @@
 //! malicious clients in the memory that it was lent.
 
 mod answers;
+mod day;
 mod hostile;
 mod offers;

@@ -96,7 +96,13 @@ impl Uart {
 impl Port for Uart {
     fn receive(&mut self) -> Option<u8> {
         const EMPTY: u32 = 1 << 4;
-        (FLAGS.read() & EMPTY == 0).then(|| DATA.read() as u8)
+        const BREAK: u32 = 1 << 10;
+        if FLAGS.read() & EMPTY != 0 {
+            return None;
+        }
+        // A break ends the line: a host that starts again has left the previous one unfinished.
+        let received = DATA.read();
+        Some(if received & BREAK != 0 { b'\n' } else { received as u8 })
     }
 
     fn send(&mut self, byte: u8) {
