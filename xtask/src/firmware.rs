@@ -16,7 +16,7 @@ struct Image(&'static str, &'static str, &'static str, u64, u64);
 
 const SERIAL: Image = Image("firmware", TARGET, "mcp-sansio-firmware", 175 * 1024, 12 * 1024);
 const HTTP: Image =
-    Image("firmware-http", TARGET, "mcp-sansio-firmware-http", 550 * 1024, 38 * 1024);
+    Image("firmware-http", TARGET, "mcp-sansio-firmware-http", 485 * 1024, 39 * 1024);
 /// Tools of two revisions, without an allocator.
 const TOOLS: Image = Image("firmware-fixed", TARGET, "lm3s6965", 41 * 1024, 2304);
 /// Tools and resources of all revisions, without an allocator.

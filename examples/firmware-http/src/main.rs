@@ -51,9 +51,9 @@ const HERTZ: u32 = 25_000_000;
 
 /// The size of the heap, in bytes.
 ///
-/// The server needs two fifths of it when idle. A session takes about two kilobytes, with the events
-/// that it keeps.
-const HEAP_SIZE: usize = 17 * 1024;
+/// The server needs two fifths of it when idle. A session takes two kilobytes, and the events that
+/// it keeps.
+const HEAP_SIZE: usize = 18 * 1024;
 
 /// The number of connections. A client of the older revisions has two: its event stream and a
 /// request.
@@ -71,6 +71,9 @@ const TOKEN: &str = match option_env!("FIRMWARE_TOKEN") {
     Some(token) => token,
     None => "0123456789abcdef",
 };
+
+/// How long a head and a body may take to arrive, and how long a connection may be idle.
+const RECEIVE_TIME: Duration = Duration::from_secs(5);
 
 /// How long a client may take to close its side after the device has.
 const CLOSE_TIME: Duration = Duration::from_secs(2);
@@ -199,7 +202,7 @@ fn http_service(sensor: &Rc<Sensor>, timers: &Timers) -> HttpService {
     // Requests through QEMU name this computer. A device in a network allows its own name, too:
     // `allow_host("thermometer.local")`.
     let mut timeouts = ServerTimeouts::default();
-    timeouts.body = Duration::from_secs(10);
+    timeouts.body = RECEIVE_TIME;
     // A client that disappears keeps one of the few sessions for so long.
     timeouts.session_idle = Duration::from_secs(60);
     let options = HttpServerOptions::new().limits(ServerLimits::SMALL).timeouts(timeouts);
@@ -211,7 +214,7 @@ fn http_service(sensor: &Rc<Sensor>, timers: &Timers) -> HttpService {
     }
     // Discards the error, whose text would take flash.
     match HttpService::new(&server, options, HttpAccess::Token(TOKEN.into()), secret, 0) {
-        Ok(service) => service,
+        Ok(service) => service.head_timeout(RECEIVE_TIME),
         Err(_) => panic!("the names are valid, and so is the token"),
     }
 }

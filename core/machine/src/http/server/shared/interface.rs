@@ -5,9 +5,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use crate::Instant;
 use crate::catalog::Changes;
 
-use super::{TaskPage, TaskRecord};
+use super::super::Server;
+use super::{TaskKey, TaskPage, TaskRecord};
 
 /// Identifies a node, from its start or from the loss of its lease to its end: 64 random bits,
 /// never reused. Written as 16 hexadecimal digits.
@@ -202,6 +204,9 @@ pub struct SharedOptions {
     /// Bytes of these messages that requests of one caller cause. 8 MiB: two bodies of the maximum
     /// length.
     pub mailbox_bytes_per_caller_max: usize,
+    /// [`Server::tell_listeners`], which decodes tasks. Only these options refer to it, so that the
+    /// image of a device does not contain it: 67 KB.
+    pub(super) tell_listeners: fn(&mut Server, &TaskKey, &TaskRecord, Instant),
 }
 
 impl Default for SharedOptions {
@@ -218,6 +223,7 @@ impl Default for SharedOptions {
             waiting_bytes_per_caller_max: 16 * 1024 * 1024,
             mailbox_bytes_max: 32 * 1024 * 1024,
             mailbox_bytes_per_caller_max: 8 * 1024 * 1024,
+            tell_listeners: Server::tell_listeners,
         }
     }
 }

@@ -269,8 +269,9 @@ impl Server {
                 }
             }
             TaskPurpose::Tell(key) => {
-                if let Ok(StoreReply::Task(record)) = result {
-                    self.tell_listeners(&key, &record, now);
+                let tell = self.shared_mut().map(|shared| shared.options.tell_listeners);
+                if let (Some(tell), Ok(StoreReply::Task(record))) = (tell, result) {
+                    tell(self, &key, &record, now);
                 }
             }
         }
@@ -350,7 +351,7 @@ impl Server {
 
     /// Notifies clients that another node's task has changed.
     // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
-    fn tell_listeners(&mut self, key: &TaskKey, record: &TaskRecord, now: Instant) {
+    pub(super) fn tell_listeners(&mut self, key: &TaskKey, record: &TaskRecord, now: Instant) {
         let found = RawJson::parse(&record.task).ok();
         let Some(Ok(found)) = found.map(|found| found.decode::<GetTaskResult>()) else { return };
         let status = TaskStatusParams::from(found.detailed);
