@@ -17,13 +17,13 @@ struct Image(&'static str, &'static str, &'static str, u64, u64);
 const SERIAL: Image = Image("firmware", TARGET, "mcp-sansio-firmware", 175 * 1024, 12 * 1024);
 const HTTP: Image =
     Image("firmware-http", TARGET, "mcp-sansio-firmware-http", 485 * 1024, 39 * 1024);
-/// Tools of two revisions, without an allocator.
+/// Without an allocator: tools of two revisions, then tools and resources of all revisions.
 const TOOLS: Image = Image("firmware-fixed", TARGET, "lm3s6965", 41 * 1024, 2304);
-/// Tools and resources of all revisions, without an allocator.
 const MICROBIT: Image = Image("firmware-fixed", "thumbv6m-none-eabi", "microbit", 42 * 1024, 2304);
+const VIRT: Image =
+    Image("firmware-fixed", "riscv32imac-unknown-none-elf", "virt", 48 * 1024, 2304);
 
-/// The number of largest symbols shown.
-const SHOWN: usize = 20;
+const SYMBOLS_SHOWN: usize = 20;
 
 /// The size of an image, in bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ struct Size {
 
 /// Prints the sizes of the images of an example.
 pub(crate) fn size(example: &str) -> Result<(), Failure> {
-    for image in [SERIAL, HTTP, TOOLS, MICROBIT].iter().filter(|it| it.0 == example) {
+    for image in [SERIAL, HTTP, TOOLS, MICROBIT, VIRT].iter().filter(|it| it.0 == example) {
         let (size, path) = build(image)?;
         size.print(image);
         println!("image: {}", path.display());
@@ -100,7 +100,7 @@ impl Size {
         println!("the biggest symbols:");
         let mut symbols: Vec<_> = self.symbols.iter().collect();
         symbols.sort_by_key(|(_, size)| std::cmp::Reverse(**size));
-        for (name, size) in symbols.into_iter().take(SHOWN) {
+        for (name, size) in symbols.into_iter().take(SYMBOLS_SHOWN) {
             println!("{size:>8}  {name:.100}");
         }
         println!("flash: {:>7} of {} bytes", self.flash, image.3);

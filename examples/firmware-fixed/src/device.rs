@@ -1,6 +1,6 @@
 //! A thermometer with a lamp, and the handlers of its tools and resources.
 
-use mcp_sansio_fixed::{Call, Failure, Text};
+use mcp_sansio_fixed::{Call, Failure, Resource, Service, Text, Tool};
 
 use crate::stack;
 
@@ -38,6 +38,34 @@ impl AsMut<Device> for Device {
     fn as_mut(&mut self) -> &mut Device {
         self
     }
+}
+
+/// All there is: tools and resources, at all revisions.
+impl Service for Device {
+    const NAME: &'static str = "thermometer";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const INSTRUCTIONS: Option<&'static str> = Some("A thermometer with a lamp.");
+    const TOOLS: &'static [Tool<Self>] = &[
+        Tool::new("read_sensor", r#"{"type":"object"}"#, read_sensor)
+            .title("Read the sensor")
+            .description("Reads the thermometer.")
+            .annotations(r#"{"readOnlyHint":true}"#),
+        Tool::new(
+            "switch_lamp",
+            r#"{"type":"object","properties":{"on":{"type":"boolean"}},"required":["on"]}"#,
+            switch_lamp,
+        )
+        .title("Switch the lamp")
+        .description("Switches the lamp."),
+    ];
+    const RESOURCES: &'static [Resource<Self>] = &[
+        Resource::new("sensor://temperature", "temperature", temperature)
+            .description("The temperature.")
+            .mime_type("text/plain"),
+        Resource::new("device://memory", "memory", memory)
+            .description("The peak use of the stack.")
+            .mime_type("application/json"),
+    ];
 }
 
 /// Converts a value to thousandths of a degree Celsius: an LM35 with 10 mV per degree and a gain of
@@ -86,10 +114,7 @@ pub fn switch_lamp(
 /// # Errors
 ///
 /// Never.
-pub fn temperature(
-    service: &mut impl AsMut<Device>,
-    out: &mut Text<'_, '_>,
-) -> Result<(), Failure> {
+fn temperature(service: &mut impl AsMut<Device>, out: &mut Text<'_, '_>) -> Result<(), Failure> {
     let tenths = millicelsius(service.as_mut().measure()) / 100;
     out.push_integer((tenths / 10).into());
     out.push_str(".");
@@ -103,7 +128,7 @@ pub fn temperature(
 /// # Errors
 ///
 /// Never.
-pub fn memory<S>(_: &mut S, out: &mut Text<'_, '_>) -> Result<(), Failure> {
+fn memory<S>(_: &mut S, out: &mut Text<'_, '_>) -> Result<(), Failure> {
     out.push_str("{\"heap\":{\"peak\":0},\"stack\":{\"size\":");
     out.push_integer(stack::size() as i64);
     out.push_str(",\"peak\":");

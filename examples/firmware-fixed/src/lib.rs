@@ -1,4 +1,4 @@
-//! What both images share: the offers, the loop, and the measured stack.
+//! What the images share: the offers, the loop, and the measured stack.
 
 #![no_std]
 
@@ -7,6 +7,7 @@ mod register;
 mod serve;
 mod stack;
 
-pub use device::{Device, call_memory, memory, read_sensor, switch_lamp, temperature};
+pub use device::{Device, call_memory, read_sensor, switch_lamp};
 pub use register::Register;
 pub use serve::{Port, serve};
+pub use stack::PAINT;

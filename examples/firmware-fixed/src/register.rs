@@ -1,30 +1,33 @@
 //! Hardware registers.
 
-/// A 32-bit register at a fixed address.
-#[derive(Clone, Copy, Debug)]
-pub struct Register(usize);
+use core::marker::PhantomData;
 
-impl Register {
+/// A register at a fixed address, which holds a `T`.
+#[derive(Clone, Copy, Debug)]
+pub struct Register<T = u32>(usize, PhantomData<T>);
+
+impl<T> Register<T> {
     /// Returns the register at `address`.
     ///
     /// # Safety
     ///
-    /// `address` must be that of a 32-bit register whose reads and writes do not affect memory.
+    /// `address` must be that of a register of the size of `T`, for which each value is a valid `T`,
+    /// and whose reads and writes do not affect memory.
     #[must_use]
     pub const unsafe fn at(address: usize) -> Self {
-        Self(address)
+        Self(address, PhantomData)
     }
 
     /// Reads the register.
     #[must_use]
-    pub fn read(self) -> u32 {
+    pub fn read(self) -> T {
         // SAFETY: the caller of `at` guarantees that the register exists.
-        unsafe { (self.0 as *const u32).read_volatile() }
+        unsafe { (self.0 as *const T).read_volatile() }
     }
 
     /// Writes the register.
-    pub fn write(self, value: u32) {
+    pub fn write(self, value: T) {
         // SAFETY: see `read`.
-        unsafe { (self.0 as *mut u32).write_volatile(value) }
+        unsafe { (self.0 as *mut T).write_volatile(value) }
     }
 }

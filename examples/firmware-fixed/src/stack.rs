@@ -1,6 +1,7 @@
 //! The stack, and its peak use.
 
-use cortex_m_rt::STACK_PAINT_VALUE;
+/// What each word of the stack holds at startup, as `cortex-m-rt` writes it.
+pub const PAINT: u32 = 0xcccc_cccc;
 
 unsafe extern "C" {
     /// Linker symbols: the lowest word of the stack, and the address after its highest word.
@@ -19,7 +20,7 @@ pub(crate) fn peak() -> usize {
     let painted = (0..size() / 4).take_while(|word| {
         // SAFETY: the pointer is within the stack. The word may change at any time, so it is read
         // as volatile.
-        unsafe { end.add(*word).read_volatile() == STACK_PAINT_VALUE }
+        unsafe { end.add(*word).read_volatile() == PAINT }
     });
     size() - painted.count() * 4
 }

@@ -11,45 +11,7 @@ use cortex_m::interrupt::{InterruptNumber, Mutex};
 use cortex_m::peripheral::{NVIC, SCB};
 use cortex_m_rt::entry;
 use heapless::Vec;
-use mcp_sansio_firmware_fixed::{
-    Device, Port, Register, memory, read_sensor, serve, switch_lamp, temperature,
-};
-use mcp_sansio_fixed::{Resource, Service, Tool};
-
-struct Everything(Device);
-
-impl AsMut<Device> for Everything {
-    fn as_mut(&mut self) -> &mut Device {
-        &mut self.0
-    }
-}
-
-impl Service for Everything {
-    const NAME: &'static str = "thermometer";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const INSTRUCTIONS: Option<&'static str> = Some("A thermometer with a lamp.");
-    const TOOLS: &'static [Tool<Self>] = &[
-        Tool::new("read_sensor", r#"{"type":"object"}"#, read_sensor)
-            .title("Read the sensor")
-            .description("Reads the thermometer.")
-            .annotations(r#"{"readOnlyHint":true}"#),
-        Tool::new(
-            "switch_lamp",
-            r#"{"type":"object","properties":{"on":{"type":"boolean"}},"required":["on"]}"#,
-            switch_lamp,
-        )
-        .title("Switch the lamp")
-        .description("Switches the lamp."),
-    ];
-    const RESOURCES: &'static [Resource<Self>] = &[
-        Resource::new("sensor://temperature", "temperature", temperature)
-            .description("The temperature.")
-            .mime_type("text/plain"),
-        Resource::new("device://memory", "memory", memory)
-            .description("The peak use of the stack.")
-            .mime_type("application/json"),
-    ];
-}
+use mcp_sansio_firmware_fixed::{Device, Port, Register, serve};
 
 /// The longest message in and out, in bytes.
 static MEMORY: Mutex<RefCell<(Vec<u8, 1024>, Vec<u8, 1024>)>> =
@@ -142,7 +104,7 @@ fn main() -> ! {
     let mut uart = Uart::start();
     cortex_m::interrupt::free(|section| {
         let (line, output) = &mut *MEMORY.borrow(section).borrow_mut();
-        serve(Everything(Device::new()), &mut uart, line, output)
+        serve(Device::new(), &mut uart, line, output)
     })
 }
 
