@@ -23,8 +23,6 @@ const MICROBIT: Image = Image("firmware-fixed", "thumbv6m-none-eabi", "microbit"
 const VIRT: Image =
     Image("firmware-fixed", "riscv32imac-unknown-none-elf", "virt", 48 * 1024, 2304);
 
-const SYMBOLS_SHOWN: usize = 20;
-
 /// The size of an image, in bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Size {
@@ -53,7 +51,6 @@ pub(crate) fn flash() -> Result<u64, Failure> {
 /// Builds the image. Returns its size and its path.
 fn build(&Image(example, target, name, ..): &Image) -> Result<(Size, PathBuf), Failure> {
     let toolchain = Toolchain::for_target(target).ok_or_else(|| toolchain::missing(&[target]))?;
-    eprintln!("{name} for {target}: with the toolchain: {toolchain:?}");
     let folder = files::root().join("examples").join(example);
     let built = folder.with_file_name("firmware").join("target");
     let mut command = toolchain.cargo();
@@ -100,7 +97,7 @@ impl Size {
         println!("the biggest symbols:");
         let mut symbols: Vec<_> = self.symbols.iter().collect();
         symbols.sort_by_key(|(_, size)| std::cmp::Reverse(**size));
-        for (name, size) in symbols.into_iter().take(SYMBOLS_SHOWN) {
+        for (name, size) in symbols.into_iter().take(20) {
             println!("{size:>8}  {name:.100}");
         }
         println!("flash: {:>7} of {} bytes", self.flash, image.3);

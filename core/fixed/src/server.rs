@@ -29,7 +29,7 @@ pub struct Server<'b, S> {
     session: Option<Session>,
 }
 
-/// The outcome of the negotiation with a legacy client.
+/// What `initialize` has negotiated.
 #[derive(Clone, Copy, Debug)]
 struct Session {
     revision: Revision,

@@ -46,7 +46,7 @@ impl Ethernet {
         const ADDRESS_HIGH: u32 = 2;
         const ADDRESS_LOW: u32 = 3;
         const FULL_DUPLEX_BOTH_DIRECTIONS: u32 = 1 << 20 | 0b11 << 2;
-        // Nobody reads the reports about sent frames: discard them when their FIFO is full.
+        // The driver does not read the transmit status: discard it when its FIFO is full.
         const SEND_WITHOUT_REPORTS: u32 = 0b11 << 1;
         let [a, b, c, d, e, f] = address.0;
         write_mac(ADDRESS_LOW, u32::from_le_bytes([a, b, c, d]));
@@ -55,7 +55,7 @@ impl Ethernet {
         write_mac(CONTROL, FULL_DUPLEX_BOTH_DIRECTIONS);
     }
 
-    /// Takes a frame from the FIFO. `None` if there is none, or it is damaged or too long.
+    /// Removes a frame from the FIFO, and returns its length unless it is damaged or too long.
     fn take(&mut self) -> Option<usize> {
         const CHECKSUM: usize = 4;
         const FAULT: u32 = 1 << 15;

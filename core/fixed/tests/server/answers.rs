@@ -101,7 +101,7 @@ const CALLS: [(&str, &str); 40] = [
     ("no/such\"method", r#""x":1"#),
 ];
 
-/// Metadata of a request; the first is none.
+/// The `_meta` member of a request: absent, valid, or malformed.
 const METADATA: [&str; 16] = [
     "",
     MODERN,

@@ -8,7 +8,7 @@ use super::integer::Integer;
 use super::parse::{IdRef, read_id};
 use super::scan::Scanner;
 
-/// The content of a JSON string as it is written between its quotes, with its escapes.
+/// The text between the quotes of a JSON string, still escaped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written<'a> {
     pub(crate) text: &'a str,

@@ -119,7 +119,7 @@ pub struct Server {
     caller: Caller,
 }
 
-/// The outcome of the negotiation with a legacy client.
+/// What `initialize` has negotiated.
 #[derive(Debug)]
 pub struct ServerSession {
     revision: Revision,
