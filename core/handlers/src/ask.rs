@@ -8,14 +8,15 @@ use core::ops::{Deref, DerefMut};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::jsonrpc::{ErrorObject, Json};
 use mcp_sansio::peer::{CommandError, Request, RequestHandle, ServerMachine as _};
 use mcp_sansio::protocol::{
-    CreateMessageResult, ElicitFormParams, ElicitParams, ElicitResult, ElicitSchema,
+    CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams, ElicitSchema,
     ElicitUrlParams, InputRequest, InputRequests, InputRequiredResult, ListRootsResult,
     PrimitiveSchema,
 };
 use mcp_sansio::{Instant, Revision};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
@@ -116,17 +117,16 @@ impl Context {
         &self,
         key: &str,
     ) -> Result<Option<ElicitResponse<T>>, HandlerError> {
-        let Some(result) = self.input_result::<ElicitResult>(key)? else { return Ok(None) };
-        let content = match &result.content {
-            Some(_) if result.is_accepted() => {
-                let decoded = result.decode_content();
-                Some(decoded.map_err(|error| {
+        let Some(Answered { action, content }) = self.input_result(key)? else { return Ok(None) };
+        let content = match content {
+            Some(content) if action == ElicitAction::Accept => {
+                Some(content.decode().map_err(|error| {
                     HandlerError::invalid_params(alloc::format!("the answer to `{key}`: {error}"))
                 })?)
             }
             _ => None,
         };
-        Ok(Some(ElicitResponse { content, result }))
+        Ok(Some(ElicitResponse { content, action }))
     }
 
     /// Returns the host's answer to the sampling request `key`; `None` if it was not asked yet.
@@ -184,21 +184,28 @@ impl Context {
     }
 }
 
+/// An answer whose content is decoded into the handler's type only, not into the values of any form.
+#[derive(Deserialize)]
+struct Answered {
+    action: ElicitAction,
+    content: Option<Json>,
+}
+
 /// The user's answer to an elicitation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ElicitResponse<T> {
     /// The form content, if the user accepted.
     pub content: Option<T>,
-    /// The result object as received.
-    pub result: ElicitResult,
+    /// The choice of the user.
+    pub action: ElicitAction,
 }
 
 impl<T> ElicitResponse<T> {
     /// Whether the user accepted, rather than declined or cancelled.
     #[must_use]
     pub fn accepted(&self) -> bool {
-        self.result.is_accepted()
+        self.action == ElicitAction::Accept
     }
 }
 
@@ -245,11 +252,20 @@ impl Elicit {
 ///
 /// The code that sends input requests is reached only through this type, so the binary of a server
 /// without input requests does not contain it.
-#[derive(Debug)]
 pub struct InputRequired(Box<dyn InputRequirement>);
 
+// Names the input requests only: the texts of every type that one may contain take 30 kilobytes of a
+// module.
+impl fmt::Debug for InputRequired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let requests = self.0.required().input_requests.iter().flat_map(InputRequests::iter);
+        f.write_str("InputRequired")?;
+        f.debug_list().entries(requests.map(|(name, _)| name)).finish()
+    }
+}
+
 /// The operations on a set of input requests.
-trait InputRequirement: fmt::Debug + Send + Sync {
+trait InputRequirement: Send + Sync {
     fn put(
         &self,
         server: &mut StreamServer,

@@ -1,7 +1,8 @@
 //! The time given by the host, and timers for handlers.
 
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -17,9 +18,20 @@ pub(crate) struct Clock(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     now: Instant,
-    /// The waiting tasks by deadline, then in the order in which they started to wait.
-    alarms: BTreeMap<(Instant, u64), Waker>,
+    /// The waiting tasks, the first one to wake last: by deadline, then in the order in which they
+    /// started to wait.
+    alarms: Vec<(Key, Waker)>,
     sleeps: u64,
+}
+
+/// The deadline of a sleep, and its number.
+type Key = (Instant, u64);
+
+impl State {
+    /// Returns where the alarm of a sleep is, or where it belongs.
+    fn find(&self, key: Key) -> Result<usize, usize> {
+        self.alarms.binary_search_by_key(&Reverse(key), |(key, _)| Reverse(*key))
+    }
 }
 
 impl Clock {
@@ -34,16 +46,14 @@ impl Clock {
         let mut state = self.0.lock();
         let now = state.now.max(now);
         state.now = now;
-        while let Some(alarm) = state.alarms.first_entry()
-            && alarm.key().0 <= now
-        {
-            alarm.remove().wake();
+        while let Some((_, waker)) = state.alarms.pop_if(|((end, _), _)| *end <= now) {
+            waker.wake();
         }
     }
 
     /// Returns the earliest deadline.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.0.lock().alarms.first_key_value().map(|((end, _), _)| *end)
+        self.0.lock().alarms.last().map(|((end, _), _)| *end)
     }
 
     /// Waits for `duration`.
@@ -56,7 +66,7 @@ impl Clock {
 
 /// A future that is ready once its deadline has passed.
 pub(crate) struct Sleep {
-    key: (Instant, u64),
+    key: Key,
     clock: Clock,
 }
 
@@ -68,7 +78,11 @@ impl Future for Sleep {
         if self.key.0 <= state.now {
             return Poll::Ready(());
         }
-        state.alarms.insert(self.key, cx.waker().clone());
+        let waker = cx.waker().clone();
+        match state.find(self.key) {
+            Ok(index) => state.alarms[index].1 = waker,
+            Err(index) => state.alarms.insert(index, (self.key, waker)),
+        }
         Poll::Pending
     }
 }
@@ -76,6 +90,9 @@ impl Future for Sleep {
 impl Drop for Sleep {
     /// Removes the timer of a cancelled handler.
     fn drop(&mut self) {
-        self.clock.0.lock().alarms.remove(&self.key);
+        let mut state = self.clock.0.lock();
+        if let Ok(index) = state.find(self.key) {
+            let _dropped = state.alarms.remove(index);
+        }
     }
 }

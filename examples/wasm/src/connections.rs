@@ -1,6 +1,6 @@
 //! The open connections by handle.
 
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use mcp_sansio::Instant;
 
@@ -10,7 +10,8 @@ use crate::connection::Connection;
 const COUNT_MAX: usize = 64;
 
 pub(crate) struct Connections {
-    open: BTreeMap<u32, Connection>,
+    /// By handle. Few enough to search a list, which takes less of the module than a tree.
+    open: Vec<(u32, Connection)>,
     /// The last handle. Handles are not reused, so that a stale handle never refers to another
     /// connection.
     last: u32,
@@ -18,7 +19,7 @@ pub(crate) struct Connections {
 
 impl Connections {
     pub(crate) const fn new() -> Self {
-        Self { open: BTreeMap::new(), last: 0 }
+        Self { open: Vec::new(), last: 0 }
     }
 
     /// Opens a connection and returns its handle. Returns `None` if too many are open.
@@ -29,16 +30,21 @@ impl Connections {
         let handle = self.last.checked_add(1)?;
         let connection = Connection::new(seed, now)?;
         self.last = handle;
-        self.open.insert(handle, connection);
+        self.open.push((handle, connection));
         Some(handle)
     }
 
     pub(crate) fn get(&mut self, handle: u32) -> Option<&mut Connection> {
-        self.open.get_mut(&handle)
+        let index = self.index(handle)?;
+        Some(&mut self.open[index].1)
     }
 
     /// Drops a connection. Returns whether it was open.
     pub(crate) fn close(&mut self, handle: u32) -> bool {
-        self.open.remove(&handle).is_some()
+        self.index(handle).map(|index| self.open.remove(index)).is_some()
+    }
+
+    fn index(&self, handle: u32) -> Option<usize> {
+        self.open.binary_search_by_key(&handle, |(handle, _)| *handle).ok()
     }
 }

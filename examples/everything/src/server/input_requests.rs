@@ -123,7 +123,7 @@ fn show_form(call: &Context, message: &str, schema: ElicitSchema) -> Result<Stri
         return ask(call, [(KEY, Elicit::form_with(message, schema))], None);
     };
     let content = answer.content.unwrap_or_default();
-    Ok(format!("User response: action={}, content={content}", answer.result.action))
+    Ok(format!("User response: action={}, content={content}", answer.action))
 }
 
 fn defaults() -> ElicitSchema {
