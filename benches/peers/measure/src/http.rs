@@ -14,7 +14,8 @@ use crate::programs::{Program, TYPESCRIPT};
 use crate::table::{Table, number, spread};
 
 const CONNECTIONS: usize = 16;
-const IDLE_SESSIONS: usize = 200;
+// Each takes two connections, and a server has a limit for those of one client.
+const IDLE_SESSIONS: usize = 50;
 
 /// How often the calls are measured.
 const SERIES: u32 = 5;
