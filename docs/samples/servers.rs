@@ -116,7 +116,7 @@ mod state_3 {
 
     use std::sync::Mutex;
 
-    use mcp_sansio_tokio::{HandlerError, IntoHandlerError, State, fallible};
+    use mcp_sansio_tokio::{HandlerError, IntoHandlerError, State, blocking, fallible};
 
     mod rusqlite {
         #[derive(Debug)]
@@ -160,10 +160,10 @@ mod state_3 {
 
     fn server() -> rusqlite::Result<Server> {
         let database = Database(Mutex::new(rusqlite::Connection::open_in_memory()?));
-        let server = Server::new("notes", "1.0.0").state(database).blocking_tool(
+        let server = Server::new("notes", "1.0.0").state(database).tool(
             "add",
             "Adds a note",
-            fallible(add),
+            blocking(fallible(add)),
         );
 
         Ok(server)
@@ -240,11 +240,14 @@ mod progress_logging_and_cancellation {
 
 mod blocking_handlers {
     use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
+
+    use mcp_sansio_tokio::blocking;
+
     fn server() -> Server {
-        Server::new("sums", "1.0.0").blocking_tool(
+        Server::new("sums", "1.0.0").tool(
             "sum",
             "Adds for long",
-            |call: Call<NoArguments>| {
+            blocking(|call: Call<NoArguments>| {
                 let mut sum = 0_u64;
                 for number in 0..1_000_000 {
                     if call.is_cancelled() {
@@ -253,7 +256,7 @@ mod blocking_handlers {
                     sum += number;
                 }
                 sum.to_string()
-            },
+            }),
         )
     }
 

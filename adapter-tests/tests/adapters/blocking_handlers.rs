@@ -97,7 +97,7 @@ fn serve_http(adapter: Adapter, server: Server) -> String {
 fn server() -> Server {
     let meeting = Meeting::default();
     Server::new("meeting", "1")
-        .blocking_tool("meet", "", move |_: Call<NoArguments>| meeting.attend())
+        .tool("meet", "", blocking(move |_: Call<NoArguments>| meeting.attend()))
         .tool("ask", "", |call: Call<NoArguments>| match call.roots("roots")? {
             None => call.require_input("roots", ListRootsParams::default()).into_result(),
             Some(roots) => Ok(roots.roots[0].name.clone().unwrap_or_default()),

@@ -16,11 +16,11 @@ use serde_json::Value;
 
 use super::ask::Elicit;
 use super::context::{Call, NoArguments};
-use super::function::{Blocking, Handler, HandlerInput, blocking};
+use super::function::{Handler, HandlerInput};
 use super::reply::Structured;
 use super::server::Server;
 use super::server_item::ServerItem;
-use super::threading::{ThreadSafe, Threading};
+use super::threading::Threading;
 
 /// A handler parameter with a known JSON Schema.
 #[diagnostic::on_unimplemented(
@@ -80,7 +80,8 @@ impl schemars::JsonSchema for NoArguments {
 }
 
 impl<K: Threading> Server<K> {
-    /// Registers a tool. The schema of its arguments is derived from the handler's `Call<T>`.
+    /// Registers a tool. The schema of its arguments is derived from the handler's `Call<T>`. Wrap
+    /// a function that is long-running or blocks with [`blocking`](super::blocking()).
     ///
     /// To set its title, annotations and icons, [`add_item`](Self::add_item) a
     /// [`ServerItem::tool`](super::ServerItem::tool).
@@ -114,19 +115,6 @@ impl<K: Threading> Server<K> {
         H: Handler<K, GetPromptResult, M>,
     {
         self.add_item(ServerItem::prompt(name, description, handler))
-    }
-}
-
-impl Server<ThreadSafe> {
-    /// Registers a tool whose function is long-running or blocks: [`tool`](Self::tool) with a
-    /// [`blocking`](super::blocking()) handler.
-    #[must_use]
-    pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
-    where
-        M: HandlerInput<In: Described>,
-        Blocking<F>: Handler<ThreadSafe, CallToolResult, M>,
-    {
-        self.tool(name, description, blocking(function))
     }
 }
 

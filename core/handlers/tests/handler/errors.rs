@@ -86,13 +86,13 @@ fn an_error_of_the_application_says_how_it_is_shown() {
         .tool("quota", "", fallible(quota))
         .structured_tool("structured", "", fallible(structured))
         .tool("blocking", "", fallible(blocking(quota)))
-        .blocking_tool("wrapped", "", fallible(quota))
-        .blocking_tool(
+        .tool("wrapped", "", blocking(fallible(quota)))
+        .tool(
             "wrapped_state",
             "",
-            fallible(|_: Call<NoArguments>, name: State<&'static str>| {
+            blocking(fallible(|_: Call<NoArguments>, name: State<&'static str>| {
                 Err::<(), _>(StoreError::NotFound(*name))
-            }),
+            })),
         )
         .tool(
             "state",
@@ -102,10 +102,10 @@ fn an_error_of_the_application_says_how_it_is_shown() {
             }),
         )
         .tool("text", "", fallible(|_: Call<NoArguments>| Err::<(), _>("no such note")));
-    let unmet = Server::new("s", "1").blocking_tool(
+    let unmet = Server::new("s", "1").tool(
         "wrapped",
         "",
-        fallible(|_: Call<NoArguments>, _: State<&'static str>| Ok::<_, StoreError>(())),
+        blocking(fallible(|_: Call<NoArguments>, _: State<&'static str>| Ok::<_, StoreError>(()))),
     );
     assert!(unmet.endpoint(42).unwrap_err().to_string().contains("&str"));
     for revision in Revision::ALL {

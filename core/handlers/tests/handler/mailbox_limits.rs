@@ -26,8 +26,8 @@ fn a_handler_that_reports_in_a_loop_does_not_block_the_reports_of_another() {
     let server = Server::new("s", "1")
         .limits(limits)
         .spawner(move |job| queue.lock().unwrap().push(job))
-        .blocking_tool("loud", "", |call: Call<NoArguments>| reports(&call, 10_000, "loud"))
-        .blocking_tool("quiet", "", |call: Call<NoArguments>| reports(&call, 10, "quiet"));
+        .tool("loud", "", blocking(|call: Call<NoArguments>| reports(&call, 10_000, "loud")))
+        .tool("quiet", "", blocking(|call: Call<NoArguments>| reports(&call, 10, "quiet")));
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let mut calls: Vec<_> = ["loud", "quiet"]
         .map(|tool| client.call_tool(tool, &NoArguments {}).on_progress(|_| ()))

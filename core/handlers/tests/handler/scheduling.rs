@@ -174,11 +174,15 @@ impl Jobs {
         let jobs = self.clone();
         Server::new("s", "1")
             .spawner(move |job| jobs.0.lock().unwrap().push_back(job))
-            .blocking_tool("block", "", |call: Call<Place>| {
-                call.progress(1.0, None, "begun");
-                call.progress(2.0, None, "ended");
-                format!("{} {}", call.arguments.location, call.is_cancelled())
-            })
+            .tool(
+                "block",
+                "",
+                blocking(|call: Call<Place>| {
+                    call.progress(1.0, None, "begun");
+                    call.progress(2.0, None, "ended");
+                    format!("{} {}", call.arguments.location, call.is_cancelled())
+                }),
+            )
             .resource(
                 Resource::new("mem://slow", "slow"),
                 blocking(|call: Call<ReadResource>| {
@@ -216,9 +220,8 @@ fn a_blocking_handler_sees_that_its_request_was_cancelled() {
     // Rule: [CANC-016] [CANC-017].
     let seen = Arc::new(Mutex::new(None));
     let (sink, jobs) = (Arc::clone(&seen), Jobs::default());
-    let server = jobs.server().blocking_tool("look", "", move |call: Call<NoArguments>| {
-        *sink.lock().unwrap() = Some(call.is_cancelled());
-    });
+    let look = move |call: Call<NoArguments>| *sink.lock().unwrap() = Some(call.is_cancelled());
+    let server = jobs.server().tool("look", "", blocking(look));
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let mut call = Box::pin(client.call_tool("look", &NoArguments {}).into_future());
     assert!(pair.poll(call.as_mut()).is_none());
@@ -244,8 +247,8 @@ fn a_job_that_is_never_run_still_ends_its_call() {
 
 #[test]
 fn without_a_spawner_a_blocking_handler_runs_on_the_thread_of_its_driver() {
-    let server = Server::new("s", "1")
-        .blocking_tool("block", "", |call: Call<NoArguments>| call.is_cancelled().to_string());
+    let block = |call: Call<NoArguments>| call.is_cancelled().to_string();
+    let server = Server::new("s", "1").tool("block", "", blocking(block));
     let (client, mut pair) = connect(&server, Revision::LATEST);
     assert_eq!(text(&pair.run(client.call_tool("block", &NoArguments {})).unwrap()), "false");
 }

@@ -56,7 +56,7 @@ fn every_kind_of_handler_takes_the_state_of_the_server() {
         .tool("two", "", async |_: Call<NoArguments>, it: State<Counter>, unit: State<Unit>| {
             Ok(format!("{} {}", it.next(), unit.0.0))
         })
-        .blocking_tool("blocking", "", |_: Call<NoArguments>, it: State<Counter>| it.next())
+        .tool("blocking", "", blocking(|_: Call<NoArguments>, it: State<Counter>| it.next()))
         .structured_tool("structured", "", |_: Call<NoArguments>, it: State<Counter>| {
             Structured(it.next())
         })
@@ -130,7 +130,7 @@ fn a_missing_state_is_an_error_of_the_server_that_names_the_type() {
         Server::new("s", "1").tool("count", "", count),
         Server::new("s", "1").state(Unit("")).tool("count", "", count),
         Server::new("s", "1")
-            .blocking_tool("b", "", |_: Call<NoArguments>, it: State<Counter>| it.next()),
+            .tool("b", "", blocking(|_: Call<NoArguments>, it: State<Counter>| it.next())),
         Server::new("s", "1")
             .completion(|_: Call<CompleteParams>, it: State<Counter>| vec![it.next()]),
         Server::new("s", "1")

@@ -4,7 +4,7 @@ use std::task::Poll;
 
 use mcp_sansio::Revision;
 use mcp_sansio::protocol::{ElicitParams, ElicitResult};
-use mcp_sansio_handlers::{Call, Host, HostRequest, NoArguments, Server};
+use mcp_sansio_handlers::{Call, Host, HostRequest, NoArguments, Server, blocking};
 use mcp_sansio_telemetry::OperationInfo;
 use mcp_sansio_test::{Identity, connect, connect_http};
 use opentelemetry::Context;
@@ -38,7 +38,7 @@ fn server() -> Server {
             pause().await;
             current_span()
         })
-        .blocking_tool("blocks", "", |_: Call<NoArguments>| current_span())
+        .tool("blocks", "", blocking(|_: Call<NoArguments>| current_span()))
 }
 
 #[test]
