@@ -280,7 +280,7 @@ mod errors {
             Err(ClientError::Failed(Failure::Refused(error))) => {
                 println!("{}: {}", error.code, error.message)
             }
-            Err(ClientError::Failed(Failure::TimedOut { .. })) => println!("try again later"),
+            Err(ClientError::TimedOut { .. }) => println!("try again later"),
             Err(error) => return Err(error),
         }
 
@@ -297,7 +297,7 @@ mod errors {
         let error = pair.run(run(client.clone())).unwrap_err();
         assert!(matches!(error, ClientError::NotSent(_)), "{error}");
         let slow = pair.run(client.call_tool("slow", &mcp::NoArguments {}));
-        assert!(matches!(slow, Err(ClientError::Failed(Failure::TimedOut { hard: false }))));
+        assert!(matches!(slow, Err(ClientError::TimedOut { hard: false, .. })));
         let waiting = pair.start(client.call_tool("slow", &mcp::NoArguments {}));
         client.close();
         let lost = pair.run(waiting);

@@ -5,8 +5,6 @@ mod time {
         use mcp_sansio_test::connect;
         use mcp_sansio_tokio::{Call, ClientError, Host, NoArguments, Server};
 
-        use mcp_sansio_tokio::peer::Failure;
-
         let server = Server::new("slow", "1.0.0").tool(
             "wait",
             "Never ends",
@@ -14,7 +12,7 @@ mod time {
         );
         let (client, mut pair) = connect(&server, &Host::new("test", "1.0.0"));
         let result = pair.run(client.call_tool("wait", &NoArguments {}));
-        assert!(matches!(result, Err(ClientError::Failed(Failure::TimedOut { .. }))));
+        assert!(matches!(result, Err(ClientError::TimedOut { .. })));
         assert_eq!(pair.clock().elapsed().as_secs(), 60);
     }
 

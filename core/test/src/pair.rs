@@ -78,7 +78,6 @@ pub trait Transport {
 /// [`Server::spawner`](mcp_sansio_handlers::Server::spawner), or test it on an adapter.
 ///
 /// ```
-/// use mcp_sansio::peer::Failure;
 /// use mcp_sansio_handlers::{Call, ClientError, Host, NoArguments, Server};
 ///
 /// let server = Server::new("slow", "1.0.0").tool("wait", "Never ends", async |_: Call<NoArguments>| {
@@ -87,7 +86,7 @@ pub trait Transport {
 /// let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("test", "1.0.0"));
 /// // Nothing else can happen, so 60 seconds pass at once.
 /// let result = pair.run(client.call_tool("wait", &NoArguments {}));
-/// assert!(matches!(result, Err(ClientError::Failed(Failure::TimedOut { .. }))));
+/// assert!(matches!(result, Err(ClientError::TimedOut { .. })));
 /// assert_eq!(pair.clock().elapsed().as_secs(), 60);
 /// ```
 #[derive(Debug)]

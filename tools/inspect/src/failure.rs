@@ -74,7 +74,7 @@ impl From<ClientError> for Failure {
         match error {
             ClientError::Closed(reason) => reason.into(),
             ClientError::Failed(CallFailure::ConnectionLost) => Self::Lost,
-            ClientError::Failed(CallFailure::TimedOut { .. }) => Self::Silent,
+            ClientError::TimedOut { .. } => Self::Silent,
             ClientError::Failed(CallFailure::Transport(failure)) => Self::Transport(failure),
             ClientError::Failed(CallFailure::Refused(error)) => {
                 Self::Other(format!("the server answered with an error: {error}"))

@@ -58,7 +58,7 @@ async fn an_unanswered_call_times_out_and_is_aborted() {
         let arguments = std::collections::BTreeMap::<String, String>::new();
         let call = client.call_tool("slow", &arguments).timeout(Duration::from_millis(50));
         let error = call.await.unwrap_err();
-        assert!(matches!(error, ClientError::Failed(Failure::TimedOut { hard: false })));
+        assert!(matches!(error, ClientError::TimedOut { hard: false, .. }));
         gone.notified().await;
     })
     .await;

@@ -9,7 +9,6 @@ use mcp_sansio_tokio as mcp;
 
 use mcp::jsonrpc::Json;
 use mcp::middleware::Calls;
-use mcp::peer::Failure;
 use mcp::tower::{HandlerFailure, Request, around};
 use mcp::{Call, ClientError, HandlerError, Host, NoArguments, Server};
 use tower::limit::ConcurrencyLimitLayer;
@@ -129,7 +128,7 @@ fn layers_of_tower_change_and_repeat_calls() {
             result: &mut Result<Json, mcp::tower::BoxError>,
         ) -> Option<Self::Future> {
             let error = result.as_ref().err()?.downcast_ref::<ClientError>()?;
-            let is_timeout = matches!(error, ClientError::Failed(Failure::TimedOut { .. }));
+            let is_timeout = matches!(error, ClientError::TimedOut { .. });
             self.0 = self.0.checked_sub(usize::from(is_timeout))?;
             is_timeout.then(|| std::future::ready(()))
         }
@@ -157,7 +156,7 @@ fn layers_of_tower_change_and_repeat_calls() {
     let host = host().call_middleware(around(layers));
     let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
     let error = pair.run(client.call_tool("wait", &NoArguments {})).unwrap_err();
-    assert!(matches!(error, ClientError::Failed(Failure::TimedOut { hard: true })), "{error:?}");
+    assert!(matches!(error, ClientError::TimedOut { hard: true, .. }), "{error:?}");
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 

@@ -9,7 +9,7 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended, Event,
-    Failure, HeaderFields, MethodName, StreamMachine, Subject, Violation,
+    Failure, HeaderFields, MethodName, StreamMachine, Subject, Timeouts, Violation,
 };
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::stream::Endpoint;
@@ -51,6 +51,8 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     /// Commands that wait while the connection is suspended; `None` if it never is.
     pub(crate) suspension: Option<Box<Suspension>>,
     pub(crate) commands_max: usize,
+    /// The timeouts of calls without their own.
+    timeouts: Timeouts,
     /// The authorization layer between the machine and the network, on HTTP.
     #[cfg(feature = "http")]
     pub(crate) authorization: AuthorizationState<K>,
@@ -86,6 +88,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             cache: host.cache.as_ref().map(CacheFactory::create),
             suspension: None,
             commands_max: host.options.limits_ref().commands_max,
+            timeouts: host.options.timeouts_ref().clone(),
             #[cfg(feature = "http")]
             authorization: AuthorizationState::DISABLED,
         };
@@ -191,8 +194,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     /// Sends a call, or ends it with a cached result.
-    fn call(&mut self, pending: Arc<Pending>, method: MethodName<'static>, now: Instant) {
-        let Some((options, params)) = pending.begin() else {
+    fn call(&mut self, pending: Arc<Pending>, now: Instant) {
+        let Some((method, options, params)) = pending.begin() else {
             return pending.end(Err(ClientError::Failed(Failure::Cancelled)));
         };
         let fields = pending.fields_to_send(self.shared.follows_tasks);
@@ -280,6 +283,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Ok(result) => Ok(result),
             // The server had already ended the subscription.
             Err(_) if pending.is_being_renewed() => Ok(RawJson::EMPTY_OBJECT),
+            Err(Failure::TimedOut { hard }) => Err(pending.timeout_error(hard, &self.timeouts)),
             Err(failure) => Err(ClientError::Failed(failure.into_owned())),
         };
         pending.end(outcome);
@@ -388,7 +392,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     pub(crate) fn execute(&mut self, command: Command, now: Instant) {
         match command {
-            Command::Call { pending, method } => self.call(pending, method, now),
+            Command::Call { pending } => self.call(pending, now),
             Command::Subscribe { pending, .. } if !pending.accept() => {
                 pending.end(Err(ClientError::Failed(Failure::Cancelled)));
             }

@@ -16,6 +16,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -142,7 +143,6 @@ pub struct Session {
 pub(super) enum Command {
     Call {
         pending: Arc<Pending>,
-        method: MethodName<'static>,
     },
     Subscribe {
         pending: Arc<Pending>,
@@ -192,6 +192,19 @@ pub enum ClientError {
     /// The call was sent and ended without a result.
     #[error(transparent)]
     Failed(#[from] Failure<'static>),
+    /// The answer did not arrive in time; a cancellation was sent.
+    #[error("{}", TimeoutText(.method, .target.as_deref(), *.after, *.hard))]
+    TimedOut {
+        /// The method of the call.
+        method: MethodName<'static>,
+        /// The name of the tool or prompt, the URI of the resource, or the id of the task that the
+        /// call names.
+        target: Option<Box<str>>,
+        /// The time that has passed: since the call or its last progress, or in total if `hard`.
+        after: Duration,
+        /// Whether the hard deadline passed, which progress does not extend.
+        hard: bool,
+    },
     /// The call was not sent: the server does not offer the method
     /// ([`missing_capability`](Self::missing_capability) says why), the connection is not open, or
     /// the parameters cannot be serialized.
@@ -241,6 +254,23 @@ pub enum ClientError {
     },
 }
 
+/// Says which call got no answer in which time, and what to do for a slower server.
+struct TimeoutText<'e>(&'e MethodName<'static>, Option<&'e str>, Duration, bool);
+
+impl fmt::Display for TimeoutText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(method, target, after, hard) = self;
+        write!(f, "`{method}`")?;
+        if let Some(target) = target {
+            write!(f, " of {target:?}")?;
+        }
+        match hard {
+            true => write!(f, " got no answer within {after:?} in total; raise its `timeout_hard`"),
+            false => write!(f, " got no answer or progress within {after:?}; raise its `timeout`"),
+        }
+    }
+}
+
 impl ClientError {
     /// Returns the error object that the server answered with.
     #[must_use]
@@ -269,15 +299,15 @@ impl ClientError {
     ///
     /// | Error | Result |
     /// | --- | --- |
-    /// | [`Failed`](Self::Failed) | [`Failure::executed`]: `Some(false)` for `-32601` and `-32602`, `None` for `-32603` and after a timeout |
+    /// | [`Failed`](Self::Failed) | [`Failure::executed`]: `Some(false)` for `-32601` and `-32602`, `None` for `-32603` |
     /// | [`InvalidResult`](Self::InvalidResult), [`CursorLoop`](Self::CursorLoop), [`TooManyPages`](Self::TooManyPages) | `Some(true)` |
-    /// | [`TaskLost`](Self::TaskLost), [`Middleware`](Self::Middleware) | `None` |
+    /// | [`TimedOut`](Self::TimedOut), [`TaskLost`](Self::TaskLost), [`Middleware`](Self::Middleware) | `None` |
     /// | any other: the call was not sent | `Some(false)` |
     #[must_use]
     pub const fn executed(&self) -> Option<bool> {
         match self {
             Self::Failed(failure) => failure.executed(),
-            Self::TaskLost(_) | Self::Middleware(_) => None,
+            Self::TimedOut { .. } | Self::TaskLost(_) | Self::Middleware(_) => None,
             Self::InvalidResult(_) | Self::CursorLoop(_) | Self::TooManyPages { .. } => Some(true),
             Self::NotSent(_)
             | Self::Extension(_)
@@ -887,12 +917,15 @@ mod tests {
         let json = RawJson::trusted("1").decode::<bool>().expect_err("not a bool");
         let closed = || ClientError::Closed(CloseReason::Local);
         let not_sent = CommandError::NotDue;
+        let (method, target) = (MethodName::Known(Method::Ping), None);
+        let timed_out =
+            ClientError::TimedOut { method, target, after: Duration::ZERO, hard: false };
         for (error, expected) in [
             (refused(-32601), Some(false)),
             (refused(-32602), Some(false)),
             (refused(-32603), None),
             (refused(-1), Some(true)),
-            (ClientError::Failed(Failure::TimedOut { hard: false }), None),
+            (timed_out, None),
             (ClientError::Failed(Failure::ConnectionLost), None),
             (ClientError::NotSent(Box::new(not_sent)), Some(false)),
             (ClientError::NoTaskSupport { tool: String::new() }, Some(false)),

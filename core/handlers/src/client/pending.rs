@@ -16,8 +16,9 @@ use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::{RawJson, WriteError, WriteJson};
 use mcp_sansio::peer::{
     CallHandle, CallOptions, HeaderFields, InvalidHeader, MethodName, Notification, Progress,
+    Timeouts,
 };
-use mcp_sansio::protocol::{LoggingLevel, SubscriptionFilter};
+use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
 use mcp_sansio_sync::Mutex;
 use serde::de::DeserializeOwned;
 
@@ -34,12 +35,13 @@ pub(crate) struct Pending {
 
 struct Inner {
     handle: Option<CallHandle>,
+    method: MethodName<'static>,
     options: CallOptions<'static>,
     fields: HeaderFields,
     cache_mode: CacheMode,
     on_progress: Option<OnProgress>,
     outcome: Option<Result<(), ClientError>>,
-    /// The parameters until the call is sent; the result once it has ended.
+    /// The parameters until the call has a result, and then the result.
     text: String,
     /// Whether the call has an outcome, taken or not.
     ended: bool,
@@ -83,6 +85,8 @@ impl Pending {
         Self {
             inner: Mutex::new(Inner {
                 handle: None,
+                // What a subscription sends.
+                method: MethodName::Known(Method::SubscriptionsListen),
                 options: CallOptions::default(),
                 fields: HeaderFields::new(),
                 cache_mode: CacheMode::Default,
@@ -100,6 +104,12 @@ impl Pending {
                 waker: None,
             }),
         }
+    }
+
+    /// Sets the method of a call.
+    pub(crate) fn with_method(mut self, method: Method) -> Self {
+        self.inner.get_mut().method = MethodName::Known(method);
+        self
     }
 
     /// Sets the header fields.
@@ -127,14 +137,17 @@ impl Pending {
         Ok(())
     }
 
-    /// Returns the options and parameters for sending the call; `None` if the caller dropped it.
-    /// Return the parameters with [`give_back`](Self::give_back).
-    pub(crate) fn begin(&self) -> Option<(CallOptions<'static>, String)> {
+    /// Returns the method, the options and the parameters for sending the call; `None` if the
+    /// caller dropped it. Return the parameters with [`give_back`](Self::give_back).
+    pub(crate) fn begin(&self) -> Option<(MethodName<'static>, CallOptions<'static>, String)> {
         self.inner.lock(|inner| {
             // Under one lock, so that a caller that drops the call either is seen here or tells the
             // driver.
             inner.accepted = !inner.abandoned;
-            inner.accepted.then(|| (inner.options.clone(), core::mem::take(&mut inner.text)))
+            inner.accepted.then(|| {
+                let text = core::mem::take(&mut inner.text);
+                (inner.method.clone(), inner.options.clone(), text)
+            })
         })
     }
 
@@ -260,6 +273,23 @@ impl Pending {
         });
         // The callback may hold a handle, so it is dropped outside of the lock.
         drop(callback);
+    }
+
+    /// Returns the error of a call that was not answered in time. `defaults` apply to a call
+    /// without timeouts of its own.
+    #[cold]
+    pub(crate) fn timeout_error(&self, hard: bool, defaults: &Timeouts) -> ClientError {
+        self.inner.lock(|inner| {
+            let options = &inner.options;
+            let after = match hard {
+                true => options.timeout_hard.unwrap_or(defaults.call_hard),
+                false => options.timeout.unwrap_or(defaults.call),
+            };
+            let subject = inner.method.known().and_then(Method::subject);
+            let params = RawJson::trusted(&inner.text);
+            let target = subject.and_then(|subject| Some(subject.find(&params)?.1.into()));
+            ClientError::TimedOut { method: inner.method.clone(), target, after, hard }
+        })
     }
 
     pub(crate) fn wants_task(&self) -> bool {
@@ -664,12 +694,12 @@ impl<T> ClientCall<T> {
         };
         // Replaces only initial values, so nothing is dropped under the lock.
         pending.inner.lock(|inner| {
-            (inner.options, inner.on_progress) = (options, on_progress);
+            (inner.method, inner.options, inner.on_progress) = (method, options, on_progress);
             inner.cache_mode = cache_mode;
             inner.fields = self.fields;
         });
         match written {
-            Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
+            Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending) }),
             Err(error) => pending.end(Err(error)),
         }
         CallFuture::new(client, pending)
@@ -799,14 +829,14 @@ mod call_pool_tests {
         let pool = CallPool::default();
         let mut first = pool.take();
         first.write(&RawJson::trusted(r#"{"a":1}"#)).unwrap();
-        assert_eq!(first.begin().unwrap().1, r#"{"a":1}"#);
+        assert_eq!(first.begin().unwrap().2, r#"{"a":1}"#);
         first.end(Ok(RawJson::EMPTY_OBJECT));
         let address = Arc::as_ptr(&first);
         pool.put(&mut first);
         drop(first);
         let second = pool.take();
         assert_eq!(Arc::as_ptr(&second), address);
-        assert_eq!(second.begin().unwrap().1, "");
+        assert_eq!(second.begin().unwrap().2, "");
         assert_eq!(second.abandon(false), Abandoned::UnderWay, "it has not ended");
     }
 
@@ -829,6 +859,6 @@ mod call_pool_tests {
         let mut call = pool.take();
         call.give_back(String::with_capacity(POOL_TEXT_MAX + 1));
         pool.put(&mut call);
-        assert_eq!(call.begin().unwrap().1.capacity(), 0);
+        assert_eq!(call.begin().unwrap().2.capacity(), 0);
     }
 }

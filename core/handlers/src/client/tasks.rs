@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson};
 use mcp_sansio::peer::{
-    ClientMachine, Failure, HeaderFields, InvalidHeader, MethodName, Progress, TransportFailure,
+    ClientMachine, Failure, HeaderFields, InvalidHeader, Progress, TransportFailure,
 };
 use mcp_sansio::protocol::{
     CallToolResult, CancelTaskResult, CreateTaskResult, DetailedTask, EmptyResult, GetTaskResult,
@@ -282,7 +282,7 @@ impl ClientTask {
                 let call = self.with_fields(call);
                 match call.timeout(POLL_TIMEOUT).timeout_hard(POLL_TIMEOUT).await {
                     // The task may still be working after its input request was answered.
-                    Err(ClientError::Failed(Failure::TimedOut { .. })) => {}
+                    Err(ClientError::TimedOut { .. }) => {}
                     result => return result,
                 }
             }
@@ -416,9 +416,9 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
         pause = poll_interval(&task);
         let found = requests.with_fields(client.get_task(&task.task_id)).await;
         let GetTaskResult { detailed, .. } = match found {
-            Err(ClientError::Failed(failure)) if failed < FAILED_POLLS_MAX => {
-                let Some(retry_after) = retry_after(&failure) else {
-                    return Err(lost(ClientError::Failed(failure)));
+            Err(error) if failed < FAILED_POLLS_MAX => {
+                let Some(retry_after) = retry_after(&error) else {
+                    return Err(lost(error));
                 };
                 (failed, pause) = (failed + 1, pause.max(retry_after.min(POLL_INTERVAL_MAX)));
                 continue;
@@ -442,9 +442,9 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
                 if !unsent.is_empty() {
                     let update = client.update_task(&task.task_id, unsent.clone());
                     match requests.with_fields(update).await {
-                        Err(ClientError::Failed(failure)) if unsent_failed < FAILED_POLLS_MAX => {
-                            let Some(retry_after) = retry_after(&failure) else {
-                                return Err(lost(ClientError::Failed(failure)));
+                        Err(error) if unsent_failed < FAILED_POLLS_MAX => {
+                            let Some(retry_after) = retry_after(&error) else {
+                                return Err(lost(error));
                             };
                             unsent_failed += 1;
                             pause = pause.max(retry_after.min(POLL_INTERVAL_MAX));
@@ -490,11 +490,15 @@ fn lost(error: ClientError) -> ClientError {
 
 /// Returns how long to wait at least before a status request is repeated, if its failure says
 /// nothing about the task.
-fn retry_after(failure: &Failure<'_>) -> Option<Duration> {
+fn retry_after(error: &ClientError) -> Option<Duration> {
+    let failure = match error {
+        ClientError::TimedOut { .. } => return Some(Duration::ZERO),
+        ClientError::Failed(failure) => failure,
+        _ => return None,
+    };
     match failure {
         Failure::Refused(error) if error.code == ErrorCode::INTERNAL_ERROR => Some(Duration::ZERO),
-        Failure::TimedOut { .. }
-        | Failure::Transport(TransportFailure::NotSent | TransportFailure::Broken) => {
+        Failure::Transport(TransportFailure::NotSent | TransportFailure::Broken) => {
             Some(Duration::ZERO)
         }
         Failure::Transport(TransportFailure::Status {
@@ -530,11 +534,10 @@ impl Drop for CancelOnDrop {
     // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]
     fn drop(&mut self) {
         let Some(name) = self.name.take() else { return };
-        let pending = Pending::new().with_fields(self.requests.fields.clone());
-        let pending = Arc::new(pending);
+        let pending = Pending::new().with_method(Method::TasksCancel);
+        let pending = Arc::new(pending.with_fields(self.requests.fields.clone()));
         if pending.write(&AsJson(&TaskName { task_id: &name })).is_ok() {
-            let method = MethodName::Known(Method::TasksCancel);
-            self.requests.client.send(Command::Call { pending, method });
+            self.requests.client.send(Command::Call { pending });
         }
     }
 }
@@ -572,7 +575,7 @@ impl Client {
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     /// Passes an input request of a task to the handlers of the host, as one of a call.
     pub(crate) fn ask_for_task(&mut self, pending: Arc<Pending>, method: Method, now: Instant) {
-        let Some((_, params)) = pending.begin() else {
+        let Some((_, _, params)) = pending.begin() else {
             return pending.end(Err(ClientError::Failed(Failure::Cancelled)));
         };
         let Some(function) = self.handlers.of_input(method).cloned() else {

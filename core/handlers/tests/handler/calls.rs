@@ -1,10 +1,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_sansio::peer::{Event, Failure};
-use mcp_sansio::protocol::{LoggingLevel, Method, Prompt};
+use mcp_sansio::jsonrpc::{Json, RawJson};
+use mcp_sansio::peer::Event;
+use mcp_sansio::protocol::{LoggingLevel, Method, Prompt, Resource, TextResourceContents};
 use mcp_sansio::{Era, Revision};
-use mcp_sansio_handlers::{Call, ClientError, Host, NoArguments, Server};
+use mcp_sansio_handlers::{Call, ClientError, Host, NoArguments, ReadResource, Server};
 
 use crate::{Place, connect, connect_host, text};
 
@@ -157,16 +158,64 @@ fn a_call_without_an_answer_times_out_and_is_cancelled() {
     assert!(pair.poll(call.as_mut()).is_none());
     pair.advance(Duration::from_secs(1));
     let error = pair.poll(call.as_mut()).unwrap().unwrap_err();
-    assert!(matches!(error, ClientError::Failed(Failure::TimedOut { hard: false })), "{error}");
+    assert_eq!(error.executed(), None);
+    assert!(matches!(error, ClientError::TimedOut { hard: false, .. }), "{error}");
     assert_eq!(pair.transcript.count("notifications/cancelled"), 1);
     assert_eq!(Arc::strong_count(&alive), 2);
+}
+
+#[test]
+fn the_error_of_a_timeout_names_the_call_and_the_time() {
+    use std::future::pending;
+
+    let mut timeouts = mcp_sansio::peer::Timeouts::default();
+    timeouts.call = Duration::from_secs(7);
+    let server = Server::new("s", "1")
+        .tool("dig", "", async |call: Call<NoArguments>| -> String {
+            for depth in 1..=100 {
+                call.progress(f64::from(depth), None, "");
+                yield_once().await;
+            }
+            pending().await
+        })
+        .prompt("draft", "", async |_: Call<NoArguments>| pending::<String>().await)
+        .resource(Resource::new("m:x", "slow"), async |_: Call<ReadResource>| {
+            pending::<TextResourceContents>().await
+        })
+        .request("vendor/wait", async |_: Call<Json>| pending::<Json>().await);
+    for revision in Revision::ALL {
+        let host = Host::new("h", "1").timeouts(timeouts.clone());
+        let (client, mut pair) = connect_host(&server, host, revision);
+        let text = |error: ClientError| error.to_string();
+        let dig = || client.call_tool("dig", &NoArguments {}).on_progress(|_| ());
+        assert_eq!(
+            text(pair.run(dig().timeout(Duration::from_millis(1500))).unwrap_err()),
+            r#"`tools/call` of "dig" got no answer or progress within 1.5s; raise its `timeout`"#
+        );
+        assert_eq!(
+            text(pair.run(dig().timeout_hard(Duration::from_secs(3))).unwrap_err()),
+            r#"`tools/call` of "dig" got no answer within 3s in total; raise its `timeout_hard`"#
+        );
+        assert_eq!(
+            text(pair.run(client.get_prompt("draft", [])).unwrap_err()),
+            r#"`prompts/get` of "draft" got no answer or progress within 7s; raise its `timeout`"#
+        );
+        assert_eq!(
+            text(pair.run(client.read_resource("m:x")).unwrap_err()),
+            r#"`resources/read` of "m:x" got no answer or progress within 7s; raise its `timeout`"#
+        );
+        let other = client.call_other("vendor/wait", RawJson::EMPTY_OBJECT);
+        assert_eq!(
+            text(pair.run(other).unwrap_err()),
+            "`vendor/wait` got no answer or progress within 7s; raise its `timeout`"
+        );
+    }
 }
 
 #[test]
 fn a_cursor_that_repeats_or_never_ends_fails_the_listing() {
     // Rule: [PAGE-002] [PAGE-004] [PAGE-005] [PAGE-006].
     use mcp_sansio::framing::LineDecoder;
-    use mcp_sansio::jsonrpc::RawJson;
     use mcp_sansio::{Instant, Revisions};
     use mcp_sansio_handlers::endpoint::Endpoint;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_sansio::jsonrpc::{Json, RawJson};
-use mcp_sansio::peer::{Event, Failure};
+use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{ElicitParams, ElicitResult, Resource, TextResourceContents};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::middleware::{
@@ -194,7 +194,7 @@ fn parameters_that_are_no_object_are_not_sent() {
 fn a_retry_is_another_call_whose_progress_the_caller_sees() {
     async fn retry(request: ClientRequest, next: Next<Calls>) -> MiddlewareResult<Calls> {
         match next.run(request.clone()).await {
-            Err(ClientError::Failed(Failure::TimedOut { .. })) => next.run(request).await,
+            Err(ClientError::TimedOut { .. }) => next.run(request).await,
             result => result,
         }
     }

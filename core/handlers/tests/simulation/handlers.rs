@@ -312,7 +312,7 @@ fn ended(
             scene.note(format_args!("{name}: number {n} failed: {error}"));
             match error {
                 ClientError::Failed(Failure::Refused(_)) => scene.count(Happening::Refused),
-                ClientError::Failed(Failure::TimedOut { .. }) => {
+                ClientError::TimedOut { .. } => {
                     scene.count(Happening::TimedOut);
                 }
                 ClientError::Failed(Failure::ConnectionLost)

@@ -120,6 +120,12 @@ impl<R> ConnectionOptions<R> {
         &mut self.config_mut().policy
     }
 
+    /// Returns the timeouts.
+    #[must_use]
+    pub fn timeouts_ref(&self) -> &Timeouts {
+        &self.config.timeouts
+    }
+
     /// Returns the limits on the resources that a peer can use.
     #[must_use]
     pub fn limits_ref(&self) -> &Limits {

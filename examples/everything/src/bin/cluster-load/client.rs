@@ -193,11 +193,9 @@ fn compare(result: Result<String, ClientError>, expected: &str) -> Result<(), En
     match result {
         Ok(text) if text == expected => Ok(()),
         Ok(text) => Err(End::Wrong(format!("the result of another call: {text:?}"))),
+        Err(ClientError::TimedOut { .. }) => Err(End::TimedOut),
         Err(ClientError::Failed(failure)) => {
             let text = failure.to_string();
-            if matches!(failure, Failure::TimedOut { .. }) {
-                return Err(End::TimedOut);
-            }
             let closed = matches!(failure, Failure::ConnectionLost);
             Err(End::Failed(text, closed))
         }
