@@ -3,7 +3,9 @@ use std::task::Poll;
 use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::protocol::{ListRootsParams, Root};
 use mcp_sansio::{Revision, Revisions};
-use mcp_sansio_handlers::{Call, Client, ClientError, Host, HostRequest, NoArguments, Server};
+use mcp_sansio_handlers::{
+    Call, Client, ClientError, Host, HostRequest, NoArguments, Server, blocking,
+};
 
 /// Yields once.
 async fn pause() {
@@ -26,6 +28,7 @@ pub fn panicking_server() -> Server {
             pause().await;
             panic!("later")
         })
+        .tool("blocking", "Panics", blocking(|_: Call<NoArguments>| -> &str { panic!("blocks") }))
         .tool("ask", "Asks", |call: Call<NoArguments>| match call.roots("roots")? {
             None => call.require_input("roots", ListRootsParams::default()).into_result(),
             Some(roots) => Ok(roots.roots.len().to_string()),
@@ -56,10 +59,11 @@ pub async fn survive(client: Client) {
         assert_eq!(result.content[0].as_text(), Some("plain"));
     };
     client.opened().await.expect("it opens");
-    for tool in ["at-once", "first", "later"] {
+    for tool in ["at-once", "first", "later", "blocking"] {
         let error: ClientError = call(tool).await.expect_err("it panics");
         let refusal = error.as_refusal().expect("the server answers");
         assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{tool}");
+        assert_eq!(refusal.message, format!("the handler of tool `{tool}` panicked"));
         works().await;
     }
     let asked = call("ask").await;

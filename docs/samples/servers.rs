@@ -275,6 +275,34 @@ mod blocking_handlers {
     }
 }
 
+mod panics {
+    use mcp_sansio_tokio::{self as mcp, Call, ClientError, NoArguments, Server};
+
+    use mcp_sansio_tokio::peer::Event;
+
+    fn main() -> Result<(), ClientError> {
+        let server = Server::new("sums", "1.0.0").observe(|event| {
+            if let Event::HandlerPanicked(panicked) = event {
+                eprintln!("{panicked}"); // the handler of tool `sum` panicked: overflow
+            }
+        });
+
+        let server =
+            server.tool("sum", "", |_: Call<NoArguments>| -> String { panic!("for the test") });
+        let (client, mut pair) =
+            mcp_sansio_test::connect(&server, &mcp::Host::new("test", "1.0.0"));
+        pair.catch_panics(mcp::panic_guard());
+        let error = pair.run(client.call_tool("sum", &NoArguments {})).unwrap_err();
+        assert!(error.to_string().contains("the handler of tool `sum` panicked"), "{error}");
+        Ok(())
+    }
+
+    #[test]
+    fn runs() -> impl std::process::Termination {
+        main()
+    }
+}
+
 mod options {
     use mcp_sansio_tokio::Server;
 

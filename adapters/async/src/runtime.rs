@@ -129,7 +129,7 @@ impl Runtime for ManualClock {
 /// step.
 #[must_use]
 pub const fn panic_guard() -> PanicGuard {
-    PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)).is_ok())
+    PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)))
 }
 
 // ------------------------------------------------------------------ timer

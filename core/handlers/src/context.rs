@@ -22,6 +22,7 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::executor::PanicGuard;
 use super::mailbox::{Command, Mailbox, SendError};
 use super::reply::HandlerError;
 use super::server_item::CatalogEdit;
@@ -37,6 +38,8 @@ pub struct RequestParts<'r, 'f> {
     pub(super) states: Option<&'r dyn StateMap>,
     /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<&'r Spawner>,
+    /// The guard that blocking handlers run in.
+    pub(super) guard: PanicGuard,
     /// Set when a blocking handler's answer is no longer needed.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
     /// The observation of the request, if this side has an observer.
@@ -122,6 +125,7 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             call: None,
             states: None,
             spawner,
+            guard: PanicGuard::NONE,
             cancelled: None,
             observation: None,
         }

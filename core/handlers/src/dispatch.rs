@@ -27,7 +27,7 @@ impl<K: Threading> Handlers<K> {
     ) -> Result<&'h K::Function, Box<Outcome>> {
         if is_task {
             let checked = guard.run(|| check_arguments(catalog, request));
-            checked.unwrap_or_else(|panicked| Err(Box::new(panicked.into())))?;
+            checked.unwrap_or_else(|panicked| Err(Box::new(Outcome::Error(panicked.into()))))?;
         }
         self.find(items, request).map_err(|error| Box::new(Outcome::Error(error)))
     }
@@ -145,6 +145,7 @@ impl<K: Threading> Invocation<'_, K> {
                 }),
                 states: self.handlers.state_map(),
                 spawner: self.spawner,
+                guard: self.guard,
                 cancelled: None,
                 observation: self.observation.as_ref(),
             })

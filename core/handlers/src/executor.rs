@@ -1,5 +1,6 @@
 //! Polls the pending handlers of a connection, in the context of their observation.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::task::Wake;
 use alloc::vec::Vec;
@@ -8,11 +9,12 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::Observation;
+use mcp_sansio::peer::{Event, HandlerPanicked, Observation};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::mailbox::Mailbox;
 use super::reply::Outcome;
+use super::server::Observers;
 use super::threading::{Step, Threading};
 
 pub(super) use mcp_sansio::{PanicGuard, Panicked};
@@ -198,7 +200,7 @@ pub(super) fn call_observed<K: Threading>(
         Some(Step::Pending(task)) => Step::Pending(K::observed(task, observation)),
         Some(step) => step,
         // The observer has broken its contract.
-        None => Step::Ready(Panicked.into()),
+        None => Step::Ready(Outcome::Error(ErrorObject::internal(UNFINISHED))),
     }
 }
 
@@ -229,6 +231,24 @@ impl<F: Future<Output = Outcome> + Unpin> Future for ObservedTask<F> {
 
 impl From<Panicked> for Outcome {
     fn from(panicked: Panicked) -> Self {
-        Self::Error(ErrorObject::from(panicked))
+        Self::Panicked(panicked)
     }
 }
+
+/// Shows the panic of a handler to the observers, and returns the error for the peer.
+#[cold]
+pub(super) fn report_panic(
+    observers: &Observers,
+    handler: String,
+    panicked: Panicked,
+    guard: PanicGuard,
+) -> ErrorObject<'static> {
+    let report = HandlerPanicked::new(handler, panicked);
+    let error = report.to_error();
+    // The request is answered also if an observer panics.
+    let _shown = observers.show(&Event::HandlerPanicked(report), guard);
+    error
+}
+
+/// The error of a handler that was never run, or whose future is lost.
+pub(super) const UNFINISHED: &str = "the handler did not finish";

@@ -17,6 +17,7 @@ use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::{FromRequest, RequestParts};
+use super::executor::UNFINISHED;
 use super::reply::{HandlerError, IntoOutcome, Outcome};
 use super::state::StateTypes;
 use super::threading::{Local, Step, ThreadSafe, Threading};
@@ -193,22 +194,25 @@ where
             };
             let cancelled = Arc::new(AtomicBool::new(false));
             received.cancelled = Some(Arc::clone(&cancelled));
-            let observation = received.observation.cloned();
+            let (observation, guard) = (received.observation.cloned(), received.guard);
             let input: In = match decode(received) {
                 Ok(input) => input,
                 Err(done) => return Step::Ready(*done),
             };
             let answer = Arc::new(JobResult::default());
             let (function, promise) = (Arc::clone(&function), JobGuard(Some(Arc::clone(&answer))));
-            if let Some(observation) = observation {
-                let mut work = Some(move || promise.complete(function(input).into_outcome()));
-                let mut run = move || work.take().into_iter().for_each(|work| work());
-                spawner.spawn(Box::new(move || observation.run(&mut run)));
-                let task: <ThreadSafe as Threading>::Task =
-                    Box::pin(JobFuture { answer, cancelled });
-                return Step::Pending(task);
-            }
-            spawner.spawn(Box::new(move || promise.complete(function(input).into_outcome())));
+            let work = move || {
+                let outcome = guard.run(|| function(input).into_outcome());
+                promise.complete(outcome.unwrap_or_else(Outcome::from));
+            };
+            spawner.spawn(match observation {
+                Some(observation) => {
+                    let mut work = Some(work);
+                    let mut run = move || work.take().into_iter().for_each(|work| work());
+                    Box::new(move || observation.run(&mut run))
+                }
+                None => Box::new(work),
+            });
             let task: <ThreadSafe as Threading>::Task = Box::pin(JobFuture { answer, cancelled });
             Step::Pending(task)
         })
@@ -261,7 +265,7 @@ impl JobGuard {
 impl Drop for JobGuard {
     fn drop(&mut self) {
         if let Some(answer) = self.0.take() {
-            answer.set(Outcome::Error(ErrorObject::internal("the handler did not finish")));
+            answer.set(Outcome::Error(ErrorObject::internal(UNFINISHED)));
         }
     }
 }

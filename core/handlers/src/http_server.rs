@@ -18,7 +18,7 @@ use mcp_sansio::{Caller, Era, Instant, Recorded, Spawner, http};
 use super::ask::{ElicitationIds, InputRequired};
 use super::connections::ServerHandle;
 use super::context::CommandSender;
-use super::executor::{PanicGuard, Panicked};
+use super::executor::{PanicGuard, UNFINISHED};
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
 use super::mailbox::{Command, Mailbox};
 use super::middleware::ServerLayers as _;
@@ -261,7 +261,7 @@ impl<K: Threading> HttpServer<K> {
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
         let endpoint = &mut self.endpoint;
         endpoint.running.end(&mut endpoint.machine, request);
-        let error = ErrorObject::from(Panicked);
+        let error = ErrorObject::internal(UNFINISHED);
         if let Some(tasks) = &mut endpoint.tasks {
             tasks.take_task_request(request);
             if tasks.complete(request, Outcome::Error(error.clone()), now).is_none() {

@@ -25,7 +25,7 @@ use mcp_sansio_oauth::protected_resource::{
 };
 use mcp_sansio_sync::Mutex;
 
-use super::executor::{PanicGuard, Panicked};
+use super::executor::PanicGuard;
 use super::function::{Async, Plain};
 use super::http_server::{HttpServer, HttpServerMachine};
 use super::reply::HandlerError;
@@ -410,7 +410,7 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
                 State::Asked(check) => match guard.run(|| (protection.function)(check)) {
                     Ok(TokenStep::Ready(checked)) => break checked,
                     Ok(TokenStep::Pending(task)) => *state = State::Running(task),
-                    Err(Panicked) => break unavailable(),
+                    Err(_) => break unavailable(),
                 },
                 State::Running(mut task) => match guard.run(|| Pin::new(&mut task).poll(cx)) {
                     Ok(Poll::Ready(checked)) => break checked,
@@ -418,7 +418,7 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
                         *state = State::Running(task);
                         return Poll::Pending;
                     }
-                    Err(Panicked) => {
+                    Err(_) => {
                         guard.drop(task);
                         break unavailable();
                     }
@@ -430,7 +430,7 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
         let cause = checked.as_ref().err().map(ToString::to_string);
         // The application verifies the signature of a proof.
         let granted = guard.run(|| Grant::with_proof(resource, checked, proof.as_ref(), unix_time));
-        let granted = granted.unwrap_or_else(|Panicked| Err(resource.unavailable()));
+        let granted = granted.unwrap_or_else(|_| Err(resource.unavailable()));
         if let Err(refusal) = &granted {
             self.show(&cause.as_deref().unwrap_or(&refusal.error.message));
         }

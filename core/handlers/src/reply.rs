@@ -6,7 +6,6 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, JsonError, RawJson};
 use mcp_sansio::peer::HttpRejection;
 use mcp_sansio::protocol::{
@@ -14,6 +13,7 @@ use mcp_sansio::protocol::{
     ElicitResult, GetPromptResult, ListRootsResult, PromptMessage, ReadResourceResult,
     ResourceContents, Root, SerializeAt, TextResourceContents, TextResult, ToolOutput,
 };
+use mcp_sansio::{Panicked, Revision};
 use serde::Serialize;
 use serde::ser::Error as _;
 
@@ -27,6 +27,9 @@ pub enum Outcome {
     Result(ResultBody),
     /// A protocol error.
     Error(ErrorObject<'static>),
+    /// The handler panicked: an internal error that names the handler. The text of the panic is
+    /// shown to the [observers](crate::Server::observe) only.
+    Panicked(Panicked),
     /// Input requests to the user or the host.
     InputRequired(InputRequired),
     /// A refusal with its HTTP status.
@@ -217,6 +220,9 @@ pub enum HandlerError {
     Internal(String),
     /// A protocol error, with any code.
     Protocol(ErrorObject<'static>),
+    /// The handler panicked, as its [middleware](crate::middleware) sees it: an internal error for
+    /// the client, without the text of the panic.
+    Panicked(Panicked),
     /// Not an error: the user or the host must provide input first. Built by
     /// [`InputRequiredBuilder`](super::InputRequiredBuilder).
     InputRequired(InputRequired),
@@ -264,6 +270,7 @@ impl HandlerError {
             Self::Failed(message) => Outcome::Error(ErrorObject::internal(message)),
             Self::Internal(_) => Outcome::Error(ErrorObject::internal("internal error")),
             Self::Protocol(error) => Outcome::Error(error),
+            Self::Panicked(panicked) => Outcome::Panicked(panicked),
             Self::InputRequired(required) => Outcome::InputRequired(required),
             Self::Refused(refusal) => Outcome::Refused(refusal),
             Self::Answered(result) => Outcome::Result(ResultBody::Tool(*result)),
@@ -281,6 +288,8 @@ impl fmt::Debug for HandlerError {
         match self {
             Self::Failed(message) | Self::Internal(message) => f.write_str(message),
             Self::Protocol(error) => fmt::Display::fmt(error, f),
+            // Without the text, because middleware may pass this one on to the client.
+            Self::Panicked(_) => f.write_str("the handler panicked"),
             Self::InputRequired(_) => f.write_str("input required"),
             Self::Refused(refusal) => fmt::Display::fmt(&refusal.error, f),
             Self::Answered(_) => f.write_str("answered"),

@@ -22,7 +22,7 @@ use super::connection_options::connection_options;
 use super::connections::Join;
 use super::context::{CommandSender, DetailsReader, details_with_meta};
 use super::dispatch::StateSeal;
-use super::executor::PanicGuard;
+use super::executor::{PanicGuard, Panicked};
 use super::function::Handler;
 #[cfg(feature = "http")]
 use super::http_server::HttpServerMachine;
@@ -169,8 +169,8 @@ impl<K: Threading> Handlers<K> {
         self.methods.iter().filter(|handler| handler.declare.is_some())
     }
 
-    /// Shows an event to all observers; returns whether none of them panicked.
-    pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
+    /// Shows an event to all observers; returns the first panic of one.
+    pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> Result<(), Panicked> {
         self.observers.show(event, guard)
     }
 
@@ -184,11 +184,10 @@ impl<K: Threading> Handlers<K> {
 pub(super) struct Observers(pub(super) Vec<Observer>);
 
 impl Observers {
-    /// Shows an event to all of them; returns whether none of them panicked.
-    pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
-        // Calls all of them, even after a panic.
-        let panics = self.0.iter().filter(|observer| guard.run(|| observer(event)).is_err());
-        panics.count() == 0
+    /// Shows an event to all of them, even after a panic; returns the first panic.
+    pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> Result<(), Panicked> {
+        let observed = self.0.iter().map(|observer| guard.run(|| observer(event)));
+        observed.fold(Ok(()), Result::and)
     }
 }
 
@@ -425,7 +424,7 @@ impl<K: Threading> Server<K> {
     }
 
     /// Adds an observer of all events of all connections, for logs and metrics: violations,
-    /// openings, ends. It must return quickly.
+    /// panics of handlers, openings, ends. It must return quickly.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.functions().observers.0.push(Arc::new(observer));

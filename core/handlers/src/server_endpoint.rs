@@ -1,8 +1,9 @@
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::task::Context;
 
-use mcp_sansio::catalog::{Catalog, CatalogError};
+use mcp_sansio::catalog::{Catalog, CatalogError, Item};
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
@@ -15,7 +16,7 @@ use super::ask::ElicitationIds;
 use super::connections::ServerHandle;
 use super::context::CommandSender;
 use super::dispatch::{Invocation, check_output, into_owned_request};
-use super::executor::{DETACHED, Executor, PanicGuard, Panicked};
+use super::executor::{DETACHED, Executor, PanicGuard, report_panic};
 use super::mailbox::{Command, Mailbox};
 use super::middleware::{EndpointClock, ServerLayers as _};
 use super::reply::Outcome;
@@ -97,10 +98,10 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     #[inline(always)]
     pub(super) fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Request<'f>> {
         self.advance_clock(now);
-        if !self.handlers.show(&event, self.guard)
+        if let Err(panicked) = self.handlers.show(&event, self.guard)
             && let Event::Request(request) = event
         {
-            self.answer(&request, Panicked.into(), now);
+            self.answer(&request, Outcome::Error(panicked.into()), now);
             return None;
         }
         match event {
@@ -167,6 +168,13 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     pub(super) fn finish(&mut self, request: &Request<'_>, mut outcome: Outcome, now: Instant) {
         // Messages of the handler are sent before its answer.
         self.take_commands(now);
+        // Without unwinding there is nothing to report, and an image is smaller.
+        if cfg!(panic = "unwind")
+            && let Outcome::Panicked(panicked) = outcome
+        {
+            let (handler, observers) = (self.handler_name(request), &self.handlers.observers);
+            outcome = Outcome::Error(report_panic(observers, handler, panicked, self.guard));
+        }
         let handle = request.handle;
         if let Outcome::InputRequired(questions) = &mut outcome {
             questions.name_elicitations(self.elicitations, request);
@@ -174,7 +182,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         let Some(tasks) = &mut self.tasks else { return self.answer(request, outcome, now) };
         if tasks.place_of(handle).is_some() {
             let check = || check_output(self.machine.catalog(), request, outcome);
-            outcome = self.guard.run(check).unwrap_or_else(Outcome::from);
+            let checked = self.guard.run(check);
+            outcome = checked.unwrap_or_else(|panicked| Outcome::Error(panicked.into()));
         }
         let task_requested = tasks.take_task_request(handle);
         match tasks.complete(handle, outcome, now) {
@@ -193,6 +202,21 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
+    /// Names the handler of a request, for people.
+    #[cold]
+    fn handler_name(&self, request: &Request<'_>) -> String {
+        let (target, method) = (&request.target, &request.method);
+        let item = target.item().filter(|_| target.argument().is_none());
+        let (kind, name) = match item.and_then(|item| self.machine.catalog().item(item)) {
+            Some(Item::Tool(tool)) => ("tool", &*tool.name),
+            Some(Item::Prompt(prompt)) => ("prompt", &*prompt.name),
+            Some(Item::Resource(resource)) => ("resource", &*resource.uri),
+            Some(Item::ResourceTemplate(it)) => ("resource template", &*it.uri_template),
+            _ => return alloc::format!("`{method}`"),
+        };
+        alloc::format!("{kind} `{name}`")
+    }
+
     pub(super) fn answer(&mut self, request: &Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
         // The machine has already handled a request that was cancelled meanwhile, or an answer that
@@ -200,6 +224,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         let _answered = match self.handlers.seal_state(request, outcome, now) {
             Outcome::Result(body) => self.machine.respond(handle, &body, now),
             Outcome::Error(error) => self.machine.reject(handle, error, now),
+            Outcome::Panicked(panicked) => self.machine.reject(handle, panicked.into(), now),
             Outcome::InputRequired(questions) => self.machine.ask(&questions, request, now),
             Outcome::Refused(refusal) => self.machine.refuse(handle, *refusal, now),
         };

@@ -82,6 +82,7 @@ pub mod http;
 mod instant;
 #[cfg(feature = "alloc")]
 pub mod jsonrpc;
+#[cfg(feature = "alloc")]
 mod panic_guard;
 #[cfg(feature = "alloc")]
 pub mod peer;
@@ -98,14 +99,13 @@ pub mod seal;
 pub mod stream;
 
 #[cfg(feature = "alloc")]
-pub use backoff::{Attempts, Backoff};
-#[cfg(feature = "alloc")]
-pub use caller::{Caller, Credentials, Principal, SessionKey};
+pub use self::{
+    backoff::{Attempts, Backoff},
+    caller::{Caller, Credentials, Principal, SessionKey},
+    panic_guard::{PanicGuard, Panicked},
+    recorded::{Recorded, Tape},
+    stream::{Job, Spawner},
+};
 pub use gate::{Era, Revision, Revisions, UnknownRevision};
 pub use instant::Instant;
-pub use panic_guard::{PanicGuard, Panicked};
 pub use printable::Printable;
-#[cfg(feature = "alloc")]
-pub use recorded::{Recorded, Tape};
-#[cfg(feature = "alloc")]
-pub use stream::{Job, Spawner};

@@ -1,3 +1,7 @@
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::any::Any;
 use core::fmt;
 
 /// Runs application functions and catches their panics.
@@ -10,29 +14,45 @@ use core::fmt;
 #[derive(Clone, Copy, Default)]
 pub struct PanicGuard(Option<Run>);
 
-/// Runs a function and returns whether it returned normally.
-type Run = fn(&mut dyn FnMut()) -> bool;
+/// Runs a function, and returns the payload of its panic.
+type Run = fn(&mut dyn FnMut()) -> Result<(), Box<dyn Any + Send>>;
 
 /// An application function panicked. The panic hook has already reported it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Panicked;
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Panicked(Cow<'static, str>);
+
+impl Panicked {
+    /// Returns the text of the panic. It was not written for a peer. Empty if there is none.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    fn from_payload(payload: Box<dyn Any + Send>) -> Self {
+        let text = payload.downcast::<String>().map(|text| Cow::Owned(*text));
+        let text =
+            text.or_else(|payload| payload.downcast::<&'static str>().map(|text| (*text).into()));
+        Self(text.unwrap_or_default())
+    }
+}
 
 impl PanicGuard {
     /// A guard that catches no panics.
     pub const NONE: Self = Self(None);
 
-    /// Creates a guard that runs functions with `run`. `run` must not panic, and returns whether
-    /// its function returned normally.
+    /// Creates a guard that runs functions with `run`. `run` must not panic, and returns the
+    /// payload of its function's panic.
     ///
     /// ```
     /// use std::panic::{AssertUnwindSafe, catch_unwind};
     /// use mcp_sansio::PanicGuard;
     ///
-    /// let guard = PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)).is_ok());
-    /// # let _ = guard;
+    /// let guard = PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)));
+    /// let panicked = guard.run(|| -> u32 { panic!("out of paper") }).unwrap_err();
+    /// assert_eq!(panicked.text(), "out of paper");
     /// ```
     #[must_use]
-    pub const fn new(run: fn(&mut dyn FnMut()) -> bool) -> Self {
+    pub const fn new(run: fn(&mut dyn FnMut()) -> Result<(), Box<dyn Any + Send>>) -> Self {
         Self(Some(run))
     }
 
@@ -46,8 +66,9 @@ impl PanicGuard {
         // Without unwinding there is nothing to catch, and an image is a kilobyte smaller.
         let Some(run) = self.0.filter(|_| cfg!(panic = "unwind")) else { return Ok(function()) };
         let (mut function, mut returned) = (Some(function), None);
-        let completed = run(&mut || returned = function.take().map(|function| function()));
-        if completed { returned.ok_or(Panicked) } else { Err(Panicked) }
+        run(&mut || returned = function.take().map(|function| function()))
+            .map_err(Panicked::from_payload)?;
+        returned.ok_or_else(|| Panicked(Cow::Borrowed("")))
     }
 
     /// Drops a value of the application.

@@ -1,7 +1,7 @@
 //! Handlers that panic.
 
 use mcp_sansio::peer::Event;
-use mcp_sansio_handlers::{Call, NoArguments, Server};
+use mcp_sansio_handlers::{Call, NoArguments, Server, blocking};
 use serde_json::{Value, json};
 
 use super::served::{HandlerGate, Served, gated};
@@ -15,6 +15,11 @@ fn panicking(gate: &std::sync::Arc<HandlerGate>) -> Server {
             tokio::task::yield_now().await;
             panic!("later")
         })
+        .tool(
+            "panic-blocking",
+            "Panics",
+            blocking(|_: Call<NoArguments>| -> &str { panic!("blocks") }),
+        )
         .tool("panic-edit", "Panics", |call: Call<NoArguments>| {
             call.edit_catalog(|_| panic!("in an edit")).unwrap();
             "edited"
@@ -31,12 +36,13 @@ async fn a_panicking_handler_is_answered_with_an_internal_error() {
     gate.arrival().await;
     // The edit is discarded, and the handler still returns its result.
     assert_eq!(text(&wire.ask(&Post::call("panic-edit")).await.1), "edited");
-    for tool in ["panic", "panic-first", "panic-later"] {
+    for tool in ["panic", "panic-first", "panic-later", "panic-blocking"] {
         let (head, body) = wire.ask(&Post::call(tool)).await;
         let answer: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(answer["error"]["code"], json!(-32603), "{body}");
         assert_eq!(head.status, 200, "{body}");
-        assert!(!body.contains("panic"), "{body}");
+        let message = format!("the handler of tool `{tool}` panicked");
+        assert_eq!(answer["error"]["message"], message, "{body}");
         assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
     }
     let session = open_session(&mut wire).await;

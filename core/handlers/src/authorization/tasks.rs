@@ -186,7 +186,7 @@ impl<K: Threading> Tasks<K> {
     ) {
         let task = match task {
             Ok(task) => task,
-            Err(Panicked) => return self.fail(asked, client, now),
+            Err(_) => return self.fail(asked, client, now),
         };
         let place = self.pending.insert(asked);
         if let Some((place, answered)) = self.running.start(place.slot, task, place) {
@@ -236,7 +236,7 @@ impl<K: Threading> Tasks<K> {
         let Some(asked) = self.pending.remove(place) else { return };
         let answered = match answered {
             Ok(answered) => answered,
-            Err(Panicked) => return self.fail(asked, client, now),
+            Err(_) => return self.fail(asked, client, now),
         };
         match (asked, answered) {
             (PendingAction::Redirect { request, calls }, ActionOutput::Redirect(redirect)) => {

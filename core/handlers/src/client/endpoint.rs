@@ -1,3 +1,4 @@
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -41,8 +42,8 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     pub(crate) shared: Arc<ConnectionState>,
     /// Calls by the slot of their handle.
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
-    /// Input requests that the host's handlers work on.
-    pub(crate) inputs: Slab<(Asked, Form)>,
+    /// Input requests that the host's handlers work on, each with its method.
+    pub(crate) inputs: Slab<(Asked, Cow<'static, str>, Form)>,
     pub(crate) tasks: Executor<K::Task, Command, Key>,
     /// Where blocking handlers run.
     pub(crate) spawner: Option<Spawner>,
@@ -337,7 +338,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     fn closed(&mut self, reason: &peer::CloseReason) {
         // The answers of the host's handlers are no longer needed.
         self.tasks.cancel_all();
-        for (asked, _) in self.inputs.take_all() {
+        for (asked, ..) in self.inputs.take_all() {
             if let Asked::Task(pending) = asked {
                 pending.end(Err(ClientError::Closed(reason.clone())));
             }

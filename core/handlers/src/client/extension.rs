@@ -22,6 +22,7 @@ use super::host::{Asked, Host, HostRequest, send_result};
 use super::pending::ClientCall;
 use super::{Client, ClientError, Command, Session};
 use crate::context::{FromRequest, RequestParts, invalid_params};
+use crate::executor::PanicGuard;
 use crate::extension::server::declared_in;
 use crate::extension::{
     ExtensionGateError, ExtensionMethod, ExtensionNotification, MethodRow, Receiver, Receivers,
@@ -278,6 +279,7 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             call: None,
             states: None,
             spawner,
+            guard: PanicGuard::NONE,
             cancelled: None,
             observation: None,
         }
@@ -291,7 +293,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Ok(function) => {
                 let spawner = self.spawner.clone();
                 let parts = RequestParts::from_extension_request(request, spawner.as_ref());
-                self.run(Asked::Request(request.handle), &function, parts, now);
+                let method = String::from(request.method.as_str()).into();
+                self.run(Asked::Request(request.handle), method, &function, parts, now);
             }
             Err(error) => {
                 let request = request.handle;

@@ -1,3 +1,4 @@
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -32,6 +33,7 @@ use crate::client::endpoint::StreamClient;
 use crate::client::http::HttpClient;
 use crate::connection_options::connection_options;
 use crate::context::{FromRequest, RequestParts, invalid_params};
+use crate::executor::report_panic;
 use crate::function::Handler;
 use crate::middleware::Layers;
 use crate::recorder::Recorder;
@@ -424,13 +426,15 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         };
         let spawner = self.spawner.clone();
         let parts = RequestParts::from_host_request(&input, spawner.as_ref());
-        self.run(Asked::Input(input.handle), &function, parts, now);
+        let method = input.method.as_str().into();
+        self.run(Asked::Input(input.handle), method, &function, parts, now);
     }
 
     /// Calls a handler.
     pub(crate) fn run(
         &mut self,
         asked: Asked,
+        method: Cow<'static, str>,
         function: &K::Function,
         parts: RequestParts<'_, '_>,
         now: Instant,
@@ -440,14 +444,14 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Asked::Task(_) => None,
             Asked::Request(request) => self.machine.observation_of(*request),
         };
-        let parts = RequestParts { observation: observation.as_ref(), ..parts };
+        let guard = self.tasks.guard;
+        let parts = RequestParts { observation: observation.as_ref(), guard, ..parts };
         let form = match &asked {
             Asked::Request(_) => None,
             Asked::Input(_) | Asked::Task(_) => form_of(parts.params),
         };
-        let place = self.inputs.insert((asked, form));
+        let place = self.inputs.insert((asked, method, form));
         let observation = observation.clone();
-        let guard = self.tasks.guard;
         let call = || {
             let called = guard.run(|| function(parts));
             called.unwrap_or_else(|panicked| Step::Ready(panicked.into()))
@@ -464,10 +468,15 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     pub(crate) fn answer(&mut self, place: Key, outcome: Outcome, now: Instant) {
-        let Some((asked, form)) = self.inputs.remove(place) else { return };
-        let outcome = match &form {
-            Some(form) => checked(form, outcome),
-            None => outcome,
+        let Some((asked, method, form)) = self.inputs.remove(place) else { return };
+        let outcome = match (outcome, &form) {
+            (Outcome::Panicked(panicked), _) => {
+                let (observers, guard) = (&self.shared.observers, self.tasks.guard);
+                let handler = alloc::format!("`{method}`");
+                Outcome::Error(report_panic(observers, handler, panicked, guard))
+            }
+            (outcome, Some(form)) => checked(form, outcome),
+            (outcome, None) => outcome,
         };
         let input = match asked {
             Asked::Input(input) => input,
@@ -481,7 +490,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     pub(crate) fn withdraw(&mut self, is_meant: impl Fn(&Asked) -> bool) {
-        if let Some(place) = self.inputs.find_from(0, |(asked, _)| is_meant(asked)) {
+        if let Some(place) = self.inputs.find_from(0, |(asked, ..)| is_meant(asked)) {
             self.inputs.remove(place);
             self.tasks.cancel(place.slot);
         }
@@ -501,6 +510,7 @@ pub(crate) fn send_result<T>(
             _ => None,
         },
         Outcome::Error(error) => Some(error),
+        Outcome::Panicked(panicked) => Some(panicked.into()),
         Outcome::Refused(refusal) => Some(refusal.error),
         Outcome::InputRequired(_) => {
             Some(ErrorObject::internal("a host's handler cannot ask for input"))

@@ -29,6 +29,7 @@ use super::host::{Asked, Host};
 use super::pending::{CallFuture, ClientCall, Pending};
 use super::{Client, ClientError, Command};
 use crate::context::RequestParts;
+use crate::executor::PanicGuard;
 use crate::reply::Outcome;
 use crate::threading::Threading;
 
@@ -586,7 +587,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let params = RawJson::trusted_string(params);
         let spawner = self.spawner.clone();
         let parts = RequestParts::from_task(&params, revision, spawner.as_ref());
-        self.run(Asked::Task(pending), &function, parts, now);
+        self.run(Asked::Task(pending), method.as_str().into(), &function, parts, now);
     }
 
     /// Returns the answer of the host to an input request of a task.
@@ -598,6 +599,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 Err(error) => ErrorObject::internal(error.to_string()),
             },
             Outcome::Error(error) => error,
+            Outcome::Panicked(panicked) => panicked.into(),
             Outcome::Refused(refusal) => refusal.error,
             Outcome::InputRequired(_) => {
                 ErrorObject::internal("a host's handler cannot ask for input")
@@ -620,6 +622,7 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             call: None,
             states: None,
             spawner,
+            guard: PanicGuard::NONE,
             cancelled: None,
             observation: None,
         }

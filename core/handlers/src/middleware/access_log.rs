@@ -127,9 +127,9 @@ impl AccessOutcome {
         match result {
             Ok(ResultBody::Tool(result)) if result.is_error == Some(true) => Self::ToolError,
             Ok(_) | Err(HandlerError::Answered(_)) => Self::Ok,
-            Err(HandlerError::Failed(_) | HandlerError::Internal(_)) => {
-                Self::Error(ErrorCode::INTERNAL_ERROR)
-            }
+            Err(
+                HandlerError::Failed(_) | HandlerError::Internal(_) | HandlerError::Panicked(_),
+            ) => Self::Error(ErrorCode::INTERNAL_ERROR),
             Err(HandlerError::Protocol(error)) => Self::Error(error.code),
             Err(HandlerError::InputRequired(_)) => Self::InputRequired,
             Err(HandlerError::Refused(refusal)) => Self::Error(refusal.error.code),

@@ -123,6 +123,7 @@ impl<K: Threading> Next<K> {
             call: Some(&parts.incoming()),
             states: handlers.state_map(),
             spawner: parts.spawner.as_ref(),
+            guard: parts.guard,
             cancelled: None,
             observation: parts.observation.as_ref(),
         })
@@ -172,6 +173,7 @@ fn into_result(outcome: Outcome) -> Result<ResultBody, HandlerError> {
     match outcome {
         Outcome::Result(body) => Ok(body),
         Outcome::Error(error) => Err(HandlerError::Protocol(error)),
+        Outcome::Panicked(panicked) => Err(HandlerError::Panicked(panicked)),
         Outcome::InputRequired(required) => Err(HandlerError::InputRequired(required)),
         Outcome::Refused(refusal) => Err(HandlerError::Refused(refusal)),
     }

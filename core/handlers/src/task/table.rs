@@ -136,6 +136,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
                 }
             }
             Outcome::Error(error) => Err(error),
+            Outcome::Panicked(panicked) => Err(panicked.into()),
             Outcome::Refused(refusal) => Err(refusal.error),
             Outcome::InputRequired(required) => match self.ask(key, required.into()) {
                 Ok(Some(state)) => Ok(state),

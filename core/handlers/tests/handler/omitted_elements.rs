@@ -91,7 +91,7 @@ fn a_panic_of_an_observer_does_not_take_the_result_away() {
     mcp_sansio::stream::Endpoint::catch_panics(
         &mut endpoint,
         PanicGuard::new(|function| {
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(function)).is_ok()
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(function))
         }),
     );
     let mut pair = Pair::new(Stream::new(script, endpoint));

@@ -5,11 +5,16 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::ErrorCode;
+use mcp_sansio::jsonrpc::{ErrorCode, Json, RawJson};
 use mcp_sansio::peer::Event;
-use mcp_sansio::protocol::{ElicitParams, ElicitResult};
+use mcp_sansio::protocol::{
+    ElicitParams, ElicitResult, Resource, ResourceTemplate, TextResourceContents,
+};
 use mcp_sansio_handlers::endpoint::{Endpoint, PanicGuard};
-use mcp_sansio_handlers::{Call, Client, Elicit, Host, HostRequest, NoArguments, Server};
+use mcp_sansio_handlers::{
+    Call, Client, ClientError, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,
+    blocking,
+};
 
 use crate::task_client::{Gate, TaskClient, settings};
 use crate::{ASKING, Both, connect, connect_host, text};
@@ -17,6 +22,28 @@ use crate::{ASKING, Both, connect, connect_host, text};
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Confirmation {
     sure: bool,
+}
+
+/// The text of the panics, which no peer may see.
+const SECRET: &str = "the password is 1234";
+
+/// The panics that observers have seen.
+#[derive(Clone, Default)]
+struct Reports(Arc<Mutex<Vec<String>>>);
+
+impl Reports {
+    fn observer(&self) -> impl Fn(&Event<'_>) + Send + Sync + 'static {
+        let reports = self.clone();
+        move |event| {
+            if let Event::HandlerPanicked(panicked) = event {
+                reports.0.lock().unwrap().push(panicked.to_string());
+            }
+        }
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
 }
 
 /// Panics when it is dropped.
@@ -29,7 +56,7 @@ impl Drop for PanicsOnDrop {
 }
 
 pub(crate) fn guard() -> PanicGuard {
-    PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)).is_ok())
+    PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)))
 }
 
 /// Sets a panic guard on both sides.
@@ -52,12 +79,23 @@ async fn pause() {
 fn server() -> Server {
     Server::new("s", "1")
         .tool("plain", "", |_: Call<NoArguments>| "plain")
-        .tool("at-once", "", |_: Call<NoArguments>| -> &str { panic!("at once") })
-        .tool("first", "", async |_: Call<NoArguments>| -> &str { panic!("in the first poll") })
+        .tool("at-once", "", |_: Call<NoArguments>| -> &str { panic!("{SECRET}") })
+        .tool("first", "", async |_: Call<NoArguments>| -> &str { panic!("{SECRET}") })
         .tool("later", "", async |_: Call<NoArguments>| -> &str {
             pause().await;
-            panic!("later")
+            panic!("{SECRET}")
         })
+        .tool("blocking", "", blocking(|_: Call<NoArguments>| -> &str { panic!("{SECRET}") }))
+        .prompt("draft", "", |_: Call<NoArguments>| -> String { panic!("{SECRET}") })
+        .resource(
+            Resource::new("mem://note", "note"),
+            |_: Call<ReadResource>| -> TextResourceContents { panic!("{SECRET}") },
+        )
+        .resource_template(
+            ResourceTemplate::new("mem://notes/{id}", "notes"),
+            |_: Call<ReadResource>| -> TextResourceContents { panic!("{SECRET}") },
+        )
+        .request("vendor/sum", async |_: Call<Json>| -> Json { panic!("{SECRET}") })
         .tool("edit", "", |call: Call<NoArguments>| {
             call.edit_catalog(|_| panic!("in an edit")).map_or("refused", |()| "edited")
         })
@@ -84,14 +122,31 @@ fn plain(client: &Client) -> impl Future<Output = String> + use<> {
 #[test]
 fn a_handler_that_panics_is_an_internal_error_and_the_connection_stays_open() {
     for revision in Revision::ALL {
-        let (client, mut pair) = guarded(connect(&server(), revision));
-        for tool in ["at-once", "first", "later"] {
-            let error = pair.run(client.call_tool(tool, &NoArguments {})).unwrap_err();
+        let reports = Reports::default();
+        let server = server().observe(reports.observer());
+        let (client, mut pair) = guarded(connect(&server, revision));
+        let check = |error: ClientError, handler: &str| {
             let refusal = error.as_refusal().unwrap();
-            assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{revision} {tool}");
-            assert!(!refusal.message.contains(tool), "{refusal:?}");
+            assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{revision} {handler}");
+            assert_eq!(refusal.message, format!("the handler of {handler} panicked"));
+            let report = format!("the handler of {handler} panicked: {SECRET}");
+            assert_eq!(reports.take(), [report], "{revision}");
+        };
+        for tool in ["at-once", "first", "later", "blocking"] {
+            let error = pair.run(client.call_tool(tool, &NoArguments {})).unwrap_err();
+            check(error, &format!("tool `{tool}`"));
             assert_eq!(pair.run(plain(&client)), "plain");
         }
+        check(pair.run(client.get_prompt("draft", [])).unwrap_err(), "prompt `draft`");
+        for (uri, handler) in [
+            ("mem://note", "resource `mem://note`"),
+            ("mem://notes/7", "resource template `mem://notes/{id}`"),
+        ] {
+            check(pair.run(client.read_resource(uri)).unwrap_err(), handler);
+        }
+        let other = client.call_other("vendor/sum", RawJson::EMPTY_OBJECT);
+        check(pair.run(other).unwrap_err(), "`vendor/sum`");
+        assert_eq!(pair.transcript.count(SECRET), 0);
         let edited = pair.run(client.call_tool("edit", &NoArguments {})).unwrap();
         assert_eq!(text(&edited), "edited");
         assert_eq!(pair.run(plain(&client)), "plain");
@@ -132,17 +187,25 @@ fn an_observer_that_panics_makes_the_request_an_internal_error() {
 fn a_host_that_panics_answers_the_request_with_an_internal_error() {
     for revision in ASKING {
         let at_once = Host::new("h", "1")
-            .on_elicit(|_: HostRequest<ElicitParams>| -> ElicitResult { panic!() });
+            .on_elicit(|_: HostRequest<ElicitParams>| -> ElicitResult { panic!("{SECRET}") });
         let later =
             Host::new("h", "1").on_elicit(async |_: HostRequest<ElicitParams>| -> ElicitResult {
                 pause().await;
-                panic!("later")
+                panic!("{SECRET}")
             });
-        for host in [at_once, later] {
+        let blocks = Host::new("h", "1").on_elicit(blocking(
+            |_: HostRequest<ElicitParams>| -> ElicitResult { panic!("{SECRET}") },
+        ));
+        for host in [at_once, later, blocks] {
+            let reports = Reports::default();
+            let host = host.observe(reports.observer());
             let (client, mut pair) = guarded(connect_host(&server(), host, revision));
             let mut asking = Box::pin(client.call_tool("ask", &NoArguments {}).into_future());
             let asked = pair.poll(asking.as_mut()).expect("the call ends");
             assert!(asked.as_ref().map_or(true, |it| text(it) != "true"), "{asked:?}");
+            let report = format!("the handler of `elicitation/create` panicked: {SECRET}");
+            assert_eq!(reports.take(), [report]);
+            assert_eq!(pair.transcript.count(SECRET), 0);
             if revision < Revision::LATEST {
                 let answer = r#"> {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"#;
                 assert_eq!(pair.transcript.count(answer), 1, "{}", pair.transcript);
@@ -187,4 +250,5 @@ fn a_task_whose_handler_panics_fails() {
     gate.open();
     let failed = client.get(task);
     assert_eq!((&failed["status"], &failed["error"]["code"]), (&"failed".into(), &(-32603).into()));
+    assert_eq!(failed["error"]["message"], "the handler of tool `late` panicked");
 }

@@ -98,10 +98,10 @@ impl fmt::Display for ErrorObject<'_> {
 
 impl core::error::Error for ErrorObject<'_> {}
 
-/// The error response for an application function that panicked. It reveals no internal details.
+/// The error response for an application function that panicked, without the text of the panic.
 impl From<Panicked> for ErrorObject<'static> {
-    fn from(Panicked: Panicked) -> Self {
-        Self::internal("the handler did not finish")
+    fn from(_: Panicked) -> Self {
+        Self::internal("a function of the application panicked")
     }
 }
 

@@ -10,7 +10,7 @@ use crate::catalog::Target;
 use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorCode, ErrorObject, Omissions, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, GateError, Method, SubscriptionFilter};
-use crate::{Caller, Era, Revision};
+use crate::{Caller, Era, Panicked, Printable, Revision};
 
 use super::error::OpeningFailure;
 use super::handle::{CallHandle, InputHandle, RequestHandle, SubscriptionHandles};
@@ -78,6 +78,9 @@ pub enum Event<'a> {
     /// The event stream of a legacy server was lost for the rest of the session, and with it the
     /// notifications that belong to no request. Only over HTTP.
     EventStreamLost(TransportFailure),
+    /// A handler of the application panicked. Machines run no handlers: the layer that does reports
+    /// it to its observers.
+    HandlerPanicked(HandlerPanicked),
     /// The connection is closed. This is the last event.
     Closed(CloseReason),
 }
@@ -98,6 +101,7 @@ impl Event<'_> {
             Self::Violation(violation) => Event::Violation(violation),
             Self::DeliveryFailed(failed) => Event::DeliveryFailed(failed),
             Self::EventStreamLost(failure) => Event::EventStreamLost(failure),
+            Self::HandlerPanicked(panicked) => Event::HandlerPanicked(panicked),
             Self::Closed(reason) => Event::Closed(reason),
         }
     }
@@ -627,6 +631,38 @@ impl fmt::Display for DeliveryFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = self.method.map_or("response", Method::as_str);
         write!(f, "`{what}` could not be delivered: {}", self.failure)
+    }
+}
+
+/// A handler of the application panicked, and its request was answered with an internal error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HandlerPanicked {
+    /// The handler: the kind and the name of its item, or its method.
+    pub handler: String,
+    /// The panic, whose text the peer does not get.
+    pub panicked: Panicked,
+}
+
+impl HandlerPanicked {
+    /// Creates the report of a panic. `handler` names the handler, such as "tool `forecast`".
+    #[must_use]
+    pub const fn new(handler: String, panicked: Panicked) -> Self {
+        Self { handler, panicked }
+    }
+
+    /// Returns the error for the peer, without the text of the panic.
+    #[must_use]
+    pub fn to_error(&self) -> ErrorObject<'static> {
+        ErrorObject::internal(alloc::format!("the handler of {} panicked", self.handler))
+    }
+}
+
+impl fmt::Display for HandlerPanicked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A panic may quote the peer.
+        let text = Printable::new(self.panicked.text());
+        write!(f, "the handler of {} panicked: {text}", self.handler)
     }
 }
 

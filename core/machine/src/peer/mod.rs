@@ -51,7 +51,7 @@ pub use command::{ClientCommand, ClientMachine};
 pub use command::{ServerCommand, ServerMachine};
 pub use error::{CommandError, ConnectionClosed, OpeningFailure};
 pub use event::{
-    Cancelled, CloseReason, DeliveryFailed, Ended, Event, Failure, InputRequested,
+    Cancelled, CloseReason, DeliveryFailed, Ended, Event, Failure, HandlerPanicked, InputRequested,
     InputResponseParams, Notification, Opened, Progress, Request, Subject, Subscribed, Violation,
 };
 pub use handle::{CallHandle, ConnectionHandle, InputHandle, RequestHandle, SubscriptionHandles};

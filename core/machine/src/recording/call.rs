@@ -324,6 +324,8 @@ fn summary(event: &Event<'_>) -> String {
         Event::EventStreamLost(failure) => {
             format!("violation: the server's event stream was lost: {failure}")
         }
+        // Not an output of a machine.
+        Event::HandlerPanicked(panicked) => panicked.to_string(),
         Event::Closed(reason) => format!("closed: {reason}"),
     }
 }

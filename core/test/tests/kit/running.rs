@@ -2,12 +2,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
 use mcp_sansio::PanicGuard;
 use mcp_sansio::jsonrpc::ErrorCode;
+use mcp_sansio::peer::Event;
 use mcp_sansio_handlers::{Call, Client, ClientError, Host, NoArguments, Server, blocking};
 use mcp_sansio_test::{Pair, Transport, connect, connect_http};
 
@@ -89,24 +90,33 @@ fn fragile() -> Server {
 }
 
 fn guard() -> PanicGuard {
-    PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)).is_ok())
+    PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)))
 }
 
-fn panics_are_contained<T: Transport>((client, mut pair): (Client, Pair<T>)) {
+fn panics_are_contained<T: Transport>(open: impl FnOnce(&Server) -> (Client, Pair<T>)) {
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&reports);
+    let (client, mut pair) = open(&fragile().observe(move |event| {
+        if let Event::HandlerPanicked(panicked) = event {
+            seen.lock().unwrap().push(panicked.to_string());
+        }
+    }));
     pair.catch_panics(guard());
     for tool in ["at-once", "polled", "blocking"] {
         let error: ClientError = pair.run(client.call_tool(tool, &NoArguments {})).unwrap_err();
         let refusal = error.as_refusal().expect(tool);
         assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{tool}");
-        assert!(!refusal.message.contains("for the test"), "{tool}: {refusal:?}");
+        assert_eq!(refusal.message, format!("the handler of tool `{tool}` panicked"));
+        let report = format!("the handler of tool `{tool}` panicked: for the test");
+        assert_eq!(std::mem::take(&mut *reports.lock().unwrap()), [report]);
         assert_eq!(text(&pair.run(client.call_tool("now", &NoArguments {})).unwrap()), "noon");
     }
 }
 
 #[test]
 fn a_caught_panic_is_an_internal_error_and_the_connection_stays_open() {
-    panics_are_contained(connect(&fragile(), &host()));
-    panics_are_contained(connect_http(&fragile(), &host(), None));
+    panics_are_contained(|server| connect(server, &host()));
+    panics_are_contained(|server| connect_http(server, &host(), None));
 }
 
 #[test]
