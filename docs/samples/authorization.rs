@@ -45,7 +45,7 @@ mod in_a_server {
             .tool("delete", "Deletes a file", |call: Call<NoArguments>| {
                 format!("deleted for {:?}", call.principal())
             })
-            .protect(resource, move |check| verifier.check(check), mcp::unix_time);
+            .protect(resource, move |check| verifier.check(check));
 
         let _ = server;
         Ok(())
@@ -104,11 +104,8 @@ mod tokens_without_an_authorization_server {
             ])?;
             let resource = ProtectedResource::without_issuer("https://mcp.example.com/mcp")?
                 .base_scopes(["files:read"])?;
-            let server = Server::new("files", "1.0.0").protect(
-                resource,
-                move |check| tokens.check(&check),
-                mcp::unix_time,
-            );
+            let server =
+                Server::new("files", "1.0.0").protect(resource, move |check| tokens.check(&check));
 
             Ok(server)
         }

@@ -7,8 +7,7 @@ mod sealing_keys {
         let (current, previous) = ([1; 32], [2; 32]);
 
         let seal = Seal::new(current).with_previous_keys([previous]);
-        let server =
-            Server::new("clock", "1.0.0").seal(seal, std::time::Duration::from_secs(600), || 0);
+        let server = Server::new("clock", "1.0.0").seal(seal, std::time::Duration::from_secs(600));
 
         let _ = server;
     }

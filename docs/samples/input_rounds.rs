@@ -228,10 +228,9 @@ mod sealing {
         use std::time::Duration;
 
         use mcp_sansio_tokio::machine::seal::Seal; // feature `http-server`
-        use mcp_sansio_tokio::unix_time;
 
         fn server(server: Server, key: [u8; 32]) -> Server {
-            server.seal(Seal::new(key), Duration::from_secs(600), unix_time)
+            server.seal(Seal::new(key), Duration::from_secs(600))
         }
         let _ = server(Server::new("a", "1"), [0; 32]);
     }

@@ -36,7 +36,7 @@ mod handlers_over_http_with_a_caller {
             .tool("delete", "Delete", |call: Call<NoArguments>| {
                 call.principal().map_or("anonymous", |it| it.as_str()).to_owned()
             })
-            .protect(resource, async |_: TokenCheck| Err(TokenRefusal::Unavailable), || 0);
+            .protect(resource, async |_: TokenCheck| Err(TokenRefusal::Unavailable));
 
         let host = Host::new("test", "1.0.0");
         let (client, mut pair) =

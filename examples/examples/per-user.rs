@@ -46,11 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .add_item(purge)
         .add_item(diary("ann"))
         .add_item(diary("bob"))
-        .protect(
-            ProtectedResource::without_issuer(&url)?,
-            move |check| tokens.check(&check),
-            mcp::unix_time,
-        );
+        .protect(ProtectedResource::without_issuer(&url)?, move |check| tokens.check(&check));
     eprintln!("listening on {url}");
     Ok(mcp::serve_http(server, listener).await?)
 }

@@ -5,7 +5,7 @@ use mcp_sansio_std::http::Location;
 use mcp_sansio_std::{
     Call, ClientError, ConnectError, Connector, Error, Host, HttpClientOptions, HttpConnection,
     HttpListener, HttpService, NoArguments, Principal, ProtectedResource, Proxy, Server,
-    VerifiedToken, Wait, connect_with, unix_time,
+    VerifiedToken, Wait, connect_with,
 };
 
 use mcp_sansio::http::HttpServerOptions;
@@ -32,7 +32,7 @@ fn serve() -> String {
         "Deletes everything",
         |_: Call<NoArguments>| "deleted",
     );
-    let server = server.protect(resource, move |check| tokens.check(&check), unix_time);
+    let server = server.protect(resource, move |check| tokens.check(&check));
     let service = HttpService::new(&server, HttpServerOptions::new()).unwrap();
     std::thread::spawn(|| HttpListener::new(listener).serve(service).unwrap());
     url

@@ -39,7 +39,7 @@ use crate::runtime::AsyncRuntime;
 /// ```no_run
 /// use mcp_sansio_async_std::{
 ///     HttpService, Principal, ProtectedResource, Server, HttpServerOptions, TokenCheck, TokenRefusal,
-///     VerifiedToken, unix_time,
+///     VerifiedToken,
 /// };
 /// # struct Claims { iss: &'static str, sub: &'static str, aud: String, exp: u64 }
 /// # async fn verify(_: &TokenCheck) -> Option<Claims> { None }
@@ -53,7 +53,7 @@ use crate::runtime::AsyncRuntime;
 ///     let principal = Principal::new(format!("{}|{}", claims.iss, claims.sub));
 ///     Ok(VerifiedToken::new(principal).audiences([claims.aud]).expires_at(claims.exp))
 /// };
-/// let server = Server::new("files", "1.0.0").protect(resource, check, unix_time);
+/// let server = Server::new("files", "1.0.0").protect(resource, check);
 /// let service = HttpService::new(&server, HttpServerOptions::new().any_path())?;
 /// // Route the service at `/mcp` and at all of `paths`.
 /// # let _ = (service, paths); Ok(()) }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
 use mcp_sansio::Instant;
 
-/// Returns the time of day in seconds since 1970, for servers that check tokens or seal state.
+/// Returns the time of day in seconds since 1970: the default of [`Server::unix_time`].
+///
+/// [`Server::unix_time`]: mcp_sansio_handlers::Server::unix_time
 #[must_use]
 pub fn unix_time() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()

@@ -6,6 +6,7 @@ use std::{fmt, io};
 use mcp_sansio::Instant;
 use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
+use crate::clock::unix_time;
 use crate::{Timer, panic_guard};
 
 /// Drives one endpoint over one byte stream until the connection is over: a future to spawn, to
@@ -49,6 +50,7 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
     #[must_use]
     pub fn with_settings(mut endpoint: E, stream: S, timer: T, settings: StreamSettings) -> Self {
         endpoint.catch_panics(panic_guard());
+        endpoint.set_unix_time(Box::new(unix_time));
         let connection = StreamConnection::new(endpoint, settings);
         Self { connection, stream, timer, wants_stream: false }
     }

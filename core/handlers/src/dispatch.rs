@@ -11,7 +11,7 @@ use mcp_sansio::{Era, Instant, Spawner};
 use super::context::{CommandSender, Incoming, RequestParts};
 use super::executor::PanicGuard;
 use super::reply::{Outcome, ResultBody};
-use super::server::Handlers;
+use super::server::{Handlers, UnixTime};
 use super::server_item::ItemHandler;
 use super::threading::{Step, Threading};
 
@@ -39,7 +39,9 @@ impl<K: Threading> Handlers<K> {
         request: &mut Request<'_>,
         now: Instant,
     ) -> Result<(), ErrorObject<'static>> {
-        self.sealing.as_ref().map_or(Ok(()), |sealing| sealing.open(request, now))
+        self.sealing
+            .as_ref()
+            .map_or(Ok(()), |sealing| sealing.open(request, now, self.unix_time.as_ref()))
     }
 
     /// Seals the state of an answer, if states are sealed.
@@ -51,7 +53,7 @@ impl<K: Threading> Handlers<K> {
         now: Instant,
     ) -> Outcome {
         match &self.sealing {
-            Some(sealing) => sealing.close(request, outcome, now),
+            Some(sealing) => sealing.close(request, outcome, now, self.unix_time.as_ref()),
             None => outcome,
         }
     }
@@ -94,11 +96,25 @@ pub(super) trait StateSeal: fmt::Debug + Send + Sync {
     /// Whether the parameters of a request are needed when it is answered.
     fn binds_parameters(&self) -> bool;
 
+    /// Whether states expire by the time of day.
+    fn needs_unix_time(&self) -> bool;
+
     /// Opens the state of a request.
-    fn open(&self, request: &mut Request<'_>, now: Instant) -> Result<(), ErrorObject<'static>>;
+    fn open(
+        &self,
+        request: &mut Request<'_>,
+        now: Instant,
+        unix_time: Option<&UnixTime>,
+    ) -> Result<(), ErrorObject<'static>>;
 
     /// Seals the state of an answer.
-    fn close(&self, request: &Request<'_>, outcome: Outcome, now: Instant) -> Outcome;
+    fn close(
+        &self,
+        request: &Request<'_>,
+        outcome: Outcome,
+        now: Instant,
+        unix_time: Option<&UnixTime>,
+    ) -> Outcome;
 }
 
 /// A handler and all its inputs except the request.

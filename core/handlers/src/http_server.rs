@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -123,6 +124,12 @@ impl<K: Threading> HttpServer<K> {
     /// [`Endpoint::set_spawner`](super::endpoint::Endpoint::set_spawner).
     pub fn set_spawner(&mut self, spawn: Spawner) {
         self.endpoint.spawner.get_or_insert(spawn);
+    }
+
+    /// Sets the clock that returns the seconds since 1970, unless the application has: see
+    /// [`Endpoint::set_unix_time`](super::endpoint::Endpoint::set_unix_time).
+    pub fn set_unix_time(&mut self, unix_time: Box<dyn Fn() -> u64 + Send + Sync>) {
+        self.endpoint.default_unix_time(unix_time);
     }
 
     /// Returns a handle for sending to all clients from outside of handlers.

@@ -29,7 +29,7 @@ use super::executor::PanicGuard;
 use super::function::{Async, Plain};
 use super::http_server::{HttpServer, HttpServerMachine};
 use super::reply::HandlerError;
-use super::server::Server;
+use super::server::{Server, UnixTime};
 use super::server_card::ServerCard;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -63,7 +63,6 @@ type RefusalObserver = Arc<dyn Fn(&str, &Caller) + Send + Sync>;
 pub(super) struct Protection<K: Threading> {
     resource: Arc<ProtectedResource>,
     function: K::Callback<TokenCheck, TokenStep<K>>,
-    unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
 impl<K: Threading> Protection<K> {
@@ -77,11 +76,7 @@ impl<K: Threading> Protection<K> {
 
 impl<K: Threading> Clone for Protection<K> {
     fn clone(&self) -> Self {
-        Self {
-            resource: Arc::clone(&self.resource),
-            function: self.function.clone(),
-            unix_time: Arc::clone(&self.unix_time),
-        }
+        Self { resource: Arc::clone(&self.resource), function: self.function.clone() }
     }
 }
 
@@ -104,6 +99,7 @@ pub enum TokenRequirement<K: Threading = ThreadSafe> {
 /// [checks](ProtectedResource::checks_max).
 pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     protection: Protection<K>,
+    unix_time: UnixTime,
     state: State<K>,
     proof: Option<DpopProof>,
     guard: PanicGuard,
@@ -134,7 +130,10 @@ impl<K: Threading> Server<K> {
     /// checks that it is meant for this resource, has not expired, and has the scopes that a
     /// request needs. Requests may name the host of the resource, in addition to the hosts of the
     /// options. `check` is called for every request, before the body is read; it never sees a
-    /// malformed token. `unix_time` returns the seconds since 1970.
+    /// malformed token.
+    ///
+    /// Tokens expire by the clock of the adapter, or by [`unix_time`](Self::unix_time); without
+    /// either, requests are answered with 503.
     ///
     /// Sessions, sealed states and tasks belong to the principal of the token, and handlers see it.
     /// Byte streams are not affected: there the client is the process that started the server.
@@ -155,21 +154,18 @@ impl<K: Threading> Server<K> {
     /// let issuer = "https://auth.example.com";
     /// let resource =
     ///     ProtectedResource::new("https://mcp.example.com/mcp", [issuer])?.base_scopes(["use"])?;
-    /// let server = Server::new("files", "1.0.0").protect(
-    ///     resource,
-    ///     async |check: TokenCheck| {
-    ///         // The signature, the issuer: whatever makes it a token.
-    ///         let claims = verify(&check).await.ok_or(TokenRefusal::Invalid)?;
-    ///         Ok(VerifiedToken::new(Principal::new(claims.sub))
-    ///             .audiences([claims.aud])
-    ///             .scope(claims.scope)
-    ///             .expires_at(claims.exp))
-    ///     },
-    ///     unix_time,
-    /// );
+    /// let server = Server::new("files", "1.0.0").protect(resource, async |check: TokenCheck| {
+    ///     // The signature, the issuer: whatever makes it a token.
+    ///     let claims = verify(&check).await.ok_or(TokenRefusal::Invalid)?;
+    ///     Ok(VerifiedToken::new(Principal::new(claims.sub))
+    ///         .audiences([claims.aud])
+    ///         .scope(claims.scope)
+    ///         .expires_at(claims.exp))
+    /// });
     ///
     /// // What an adapter does with it:
-    /// let http = server.http(HttpServerOptions::new(), [0; 32], 0)?;
+    /// let mut http = server.http(HttpServerOptions::new(), [0; 32], 0)?;
+    /// http.set_unix_time(Box::new(unix_time));
     /// let mut head = RequestHead::new("POST", "/mcp");
     /// head.field("host", b"localhost");
     /// let TokenRequirement::Respond(refused) = http.authorize(&head, &Caller::ANONYMOUS) else { unreachable!() };
@@ -195,12 +191,10 @@ impl<K: Threading> Server<K> {
         mut self,
         resource: ProtectedResource,
         check: impl TokenHandler<K, M>,
-        unix_time: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Self {
         self.functions().http.protection = Some(Protection {
             resource: Arc::new(resource),
             function: check.into_token_function(),
-            unix_time: Arc::new(unix_time),
         });
         self
     }
@@ -268,19 +262,25 @@ impl<K: Threading> HttpServer<K> {
         if let Err(refused) = self.reader().locate(head) {
             return refuse(refused);
         }
+        let unavailable = |cause: &str| {
+            if let Some(observer) = &self.endpoint.handlers.http.refused_tokens {
+                let _panicked = self.endpoint.guard.run(|| observer(cause, sender));
+            }
+            refuse(protection.resource.unavailable().to_response(None))
+        };
+        let Some(unix_time) = self.endpoint.handlers.unix_time.clone() else {
+            return unavailable("the server has no clock: set `Server::unix_time`");
+        };
         // Counted before it is allowed, because checks run outside of the lock.
         let share = Arc::clone(&self.checks.0);
-        match protection.resource.extract_token(head, (protection.unix_time)()) {
+        match protection.resource.extract_token(head, unix_time()) {
             // One reference belongs to the counter.
             Ok(_) if Arc::strong_count(&share) > protection.resource.concurrent_checks() + 1 => {
-                if let Some(observer) = &self.endpoint.handlers.http.refused_tokens {
-                    let show = || observer("too many token checks are in progress", sender);
-                    let _panicked = self.endpoint.guard.run(show);
-                }
-                refuse(protection.resource.unavailable().to_response(None))
+                unavailable("too many token checks are in progress")
             }
             Ok(check) => TokenRequirement::Check(TokenCheckFuture {
                 protection: protection.clone(),
+                unix_time,
                 proof: check.proof().cloned(),
                 state: State::Asked(check.with_sender(sender.clone())),
                 guard: self.endpoint.guard,
@@ -300,13 +300,18 @@ impl<K: Threading> HttpServer<K> {
     /// have accepted the proof before. `None` if there is nothing to record.
     pub fn record_proof(&mut self, grant: &Grant, now: Instant) -> Option<ProofRecord> {
         let proof = grant.used_proof()?;
-        let protection = self.endpoint.handlers.http.protection.as_ref()?;
-        let left = proof.expires_at.saturating_sub((protection.unix_time)()).max(1);
+        self.endpoint.handlers.http.protection.as_ref()?;
+        let left = proof.expires_at.saturating_sub(self.unix_time()).max(1);
         let (ttl, caller) = (Duration::from_secs(left), Caller::from(grant.clone()));
         let id = self.endpoint.machine.record_proof(proof.id.clone(), ttl, &caller, now)?;
         let slot = Arc::<ProofSlot>::default();
         self.proofs.0.insert(id, Arc::clone(&slot));
         Some(ProofRecord { slot, grant: grant.clone() })
+    }
+
+    /// Returns the time of day. Without a clock no token was checked, and each counts as expired.
+    fn unix_time(&self) -> u64 {
+        self.endpoint.handlers.unix_time.as_ref().map_or(u64::MAX, |unix_time| unix_time())
     }
 
     /// Handles a complete request to a protected server, whose caller must be the grant of
@@ -325,7 +330,7 @@ impl<K: Threading> HttpServer<K> {
             let machine = &mut self.endpoint.machine;
             return machine.handle_read_request(head, request, refuse, now);
         };
-        let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
+        let left = |end: u64| Duration::from_secs(end.saturating_sub(self.unix_time()));
         let deadline = grant.expires_at().map(|end| now + left(end));
         let catalog = self.endpoint.machine.shared_catalog();
         let machine = &mut self.endpoint.machine;
@@ -403,7 +408,7 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
     type Output = Result<Grant, Response>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { protection, state, proof, guard, .. } = &mut *self;
+        let Self { protection, unix_time, state, proof, guard, .. } = &mut *self;
         let unavailable = || Err(TokenRefusal::Unavailable.because("the check panicked"));
         let checked = loop {
             match core::mem::replace(state, State::Over) {
@@ -426,7 +431,7 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
                 State::Over => break unavailable(),
             }
         };
-        let (resource, unix_time) = (&protection.resource, (protection.unix_time)());
+        let (resource, unix_time) = (&protection.resource, unix_time());
         let cause = checked.as_ref().err().map(ToString::to_string);
         // The application verifies the signature of a proof.
         let granted = guard.run(|| Grant::with_proof(resource, checked, proof.as_ref(), unix_time));

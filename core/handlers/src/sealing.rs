@@ -12,7 +12,7 @@ use mcp_sansio::{Era, Instant};
 
 use super::dispatch::StateSeal;
 use super::reply::Outcome;
-use super::server::Server;
+use super::server::{Server, UnixTime};
 use super::threading::Threading;
 
 /// The key and settings for sealing states.
@@ -20,8 +20,9 @@ struct SealSettings {
     seal: Seal,
     /// How long a sealed state is valid, in seconds.
     lifetime: u64,
-    /// `None` uses the clock of the machine, which like the key is valid in this process only.
-    unix_time: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
+    /// Whether states expire by the clock of the machine, which like the key is valid in this
+    /// process only.
+    is_local: bool,
 }
 
 /// The default lifetime of a sealed state. An hour, for a user who needs time to look something up.
@@ -37,8 +38,9 @@ impl<K: Threading> Server<K> {
     /// from the same principal, and at most `lifetime` later, in whole seconds. Any other state is
     /// refused with `-32602` before a handler is called.
     ///
-    /// `unix_time` returns the seconds since 1970; it is called when a state is sealed or opened.
-    /// If another process may receive the state, it needs the same key.
+    /// States expire by the clock of the adapter, or by [`unix_time`](Self::unix_time); without
+    /// either, requests with a state fail. If another process may receive the state, it needs the
+    /// same key.
     ///
     /// On HTTP states are sealed by default, for an hour and with a key that this process derives
     /// from its secret at startup: call this method if there are several processes, or if a state
@@ -50,14 +52,9 @@ impl<K: Threading> Server<K> {
     /// [`seal`](mcp_sansio::seal).
     // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006] [MRTR-007]
     #[must_use]
-    pub fn seal(
-        mut self,
-        seal: Seal,
-        lifetime: Duration,
-        unix_time: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Self {
-        let (lifetime, unix_time) = (lifetime.as_secs(), Some(Arc::new(unix_time) as _));
-        self.functions().sealing = Some(Arc::new(SealSettings { seal, lifetime, unix_time }));
+    pub fn seal(mut self, seal: Seal, lifetime: Duration) -> Self {
+        let (lifetime, is_local) = (lifetime.as_secs(), false);
+        self.functions().sealing = Some(Arc::new(SealSettings { seal, lifetime, is_local }));
         self
     }
 
@@ -76,7 +73,7 @@ impl<K: Threading> Server<K> {
 // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006] [MRTR-007]
 pub(super) fn derived_from(secret: &[u8; 32]) -> Arc<dyn StateSeal> {
     let seal = Seal::derived(secret, LABEL);
-    Arc::new(SealSettings { seal, lifetime: LIFETIME.as_secs(), unix_time: None })
+    Arc::new(SealSettings { seal, lifetime: LIFETIME.as_secs(), is_local: true })
 }
 
 impl StateSeal for SealSettings {
@@ -84,25 +81,44 @@ impl StateSeal for SealSettings {
         true
     }
 
-    fn open(&self, request: &mut Request<'_>, now: Instant) -> Result<(), ErrorObject<'static>> {
+    fn needs_unix_time(&self) -> bool {
+        !self.is_local
+    }
+
+    fn open(
+        &self,
+        request: &mut Request<'_>,
+        now: Instant,
+        unix_time: Option<&UnixTime>,
+    ) -> Result<(), ErrorObject<'static>> {
         // A legacy session stores the state on the server.
         let Some(sealed) = request.inputs.state() else { return Ok(()) };
         if request.revision.era() == Era::Legacy {
             return Ok(());
         }
-        let opened = self.seal.open(sealed, &binding(request), self.seconds(now));
+        let seconds = self.seconds(now, unix_time)?;
+        let opened = self.seal.open(sealed, &binding(request), seconds);
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006]
         let state = opened.map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
         request.inputs.set_state(Some(state));
         Ok(())
     }
 
-    fn close(&self, request: &Request<'_>, outcome: Outcome, now: Instant) -> Outcome {
+    fn close(
+        &self,
+        request: &Request<'_>,
+        outcome: Outcome,
+        now: Instant,
+        unix_time: Option<&UnixTime>,
+    ) -> Outcome {
         let Outcome::InputRequired(mut required) = outcome else { return outcome };
         if request.revision.era() == Era::Modern
             && let Some(state) = &required.request_state
         {
-            let expires = self.seconds(now).saturating_add(self.lifetime);
+            let expires = match self.seconds(now, unix_time) {
+                Ok(seconds) => seconds.saturating_add(self.lifetime),
+                Err(error) => return Outcome::Error(error),
+            };
             match self.seal.close(state, &binding(request), expires) {
                 Ok(sealed) => required.request_state = Some(sealed),
                 Err(error) => return Outcome::Error(ErrorObject::internal(error.to_string())),
@@ -121,21 +137,41 @@ impl StateSeal for Unsealed {
         false
     }
 
-    fn open(&self, _: &mut Request<'_>, _: Instant) -> Result<(), ErrorObject<'static>> {
+    fn needs_unix_time(&self) -> bool {
+        false
+    }
+
+    fn open(
+        &self,
+        _: &mut Request<'_>,
+        _: Instant,
+        _: Option<&UnixTime>,
+    ) -> Result<(), ErrorObject<'static>> {
         Ok(())
     }
 
-    fn close(&self, _: &Request<'_>, outcome: Outcome, _: Instant) -> Outcome {
+    fn close(
+        &self,
+        _: &Request<'_>,
+        outcome: Outcome,
+        _: Instant,
+        _: Option<&UnixTime>,
+    ) -> Outcome {
         outcome
     }
 }
 
 impl SealSettings {
     /// Returns the current time by the clock for expiries.
-    fn seconds(&self, now: Instant) -> u64 {
-        match &self.unix_time {
-            Some(unix_time) => unix_time(),
-            None => now.as_nanos() / 1_000_000_000,
+    fn seconds(
+        &self,
+        now: Instant,
+        unix_time: Option<&UnixTime>,
+    ) -> Result<u64, ErrorObject<'static>> {
+        match unix_time {
+            _ if self.is_local => Ok(now.as_nanos() / 1_000_000_000),
+            Some(unix_time) => Ok(unix_time()),
+            None => Err(ErrorObject::internal("the server has no clock: set `Server::unix_time`")),
         }
     }
 }

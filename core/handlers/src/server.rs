@@ -103,6 +103,8 @@ pub(super) struct Handlers<K: Threading> {
     /// Where the application runs blocking handlers, in place of the adapter.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Option<Arc<dyn StateSeal>>,
+    /// The clock of the application, or of the adapter.
+    pub(super) unix_time: Option<UnixTime>,
     #[cfg(feature = "http")]
     pub(super) http: super::protection::HttpHandlers<K>,
 }
@@ -118,6 +120,7 @@ impl<K: Threading> Clone for Handlers<K> {
             details: self.details,
             spawner: self.spawner.clone(),
             sealing: self.sealing.clone(),
+            unix_time: self.unix_time.clone(),
             #[cfg(feature = "http")]
             http: self.http.clone(),
         }
@@ -178,6 +181,9 @@ impl<K: Threading> Handlers<K> {
         self.states.as_ref().map(K::state_map)
     }
 }
+
+/// A clock that returns the seconds since 1970.
+pub(super) type UnixTime = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// The functions that observe all events.
 #[derive(Clone, Default)]
@@ -240,6 +246,7 @@ impl<K: Threading> Server<K> {
                 details: None,
                 spawner: None,
                 sealing: None,
+                unix_time: None,
                 #[cfg(feature = "http")]
                 http: super::protection::HttpHandlers::default(),
             }),
@@ -420,6 +427,16 @@ impl<K: Threading> Server<K> {
         for states in required {
             self.require(states);
         }
+        self
+    }
+
+    /// Sets the clock that returns the seconds since 1970. Tokens and sealed states expire by it.
+    ///
+    /// The adapters on the standard library set that of the system where the application sets none.
+    /// Without an adapter that has a clock, it has to be set for `protect` and `seal`.
+    #[must_use]
+    pub fn unix_time(mut self, unix_time: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.functions().unix_time = Some(Arc::new(unix_time));
         self
     }
 

@@ -91,6 +91,13 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         self.running.assert_consistent(&self.machine, |request| tasks?.place_of(request));
     }
 
+    /// Sets the clock for the time of day, unless the application has.
+    pub(super) fn default_unix_time(&mut self, unix_time: Box<dyn Fn() -> u64 + Send + Sync>) {
+        if self.handlers.unix_time.is_none() {
+            Arc::make_mut(&mut self.handlers).unix_time = Some(Arc::from(unix_time));
+        }
+    }
+
     // ------------------------------------------------------------------ from clients
 
     /// Handles an event. Returns a request that needs a handler.
@@ -461,6 +468,13 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
 
     fn set_spawner(&mut self, spawn: Spawner) {
         self.spawner.get_or_insert(spawn);
+    }
+
+    fn set_unix_time(&mut self, unix_time: Box<dyn Fn() -> u64 + Send + Sync>) {
+        // On a byte stream only states expire.
+        if self.handlers.sealing.as_ref().is_some_and(|sealing| sealing.needs_unix_time()) {
+            self.default_unix_time(unix_time);
+        }
     }
 
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {

@@ -23,7 +23,7 @@ use mcp_sansio_handlers::{Client, Host, Server, ThreadSafe};
 
 use super::faults::{Faults, Wire};
 use super::identity::Identity;
-use super::pair::{Pair, Transport};
+use super::pair::{Pair, Transport, VirtualClock};
 use super::transcript::Transcript;
 
 /// A server and a client that exchange HTTP.
@@ -89,6 +89,7 @@ pub struct Http<K: Threading = ThreadSafe, C = HttpClientEndpoint> {
     running: Vec<Pin<Box<PendingHandler<K>>>>,
     /// For the server after a restart.
     spawner: Option<Spawner>,
+    clock: Option<VirtualClock>,
     guard: PanicGuard,
     wire: Wire<Message>,
 }
@@ -130,6 +131,7 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
             exchanges: BTreeMap::new(),
             running: Vec::new(),
             spawner: None,
+            clock: None,
             guard: PanicGuard::NONE,
             wire: Wire::new(),
         }
@@ -182,6 +184,9 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
         self.server.catch_panics(self.guard);
         if let Some(spawn) = &self.spawner {
             self.server.set_spawner(spawn.clone());
+        }
+        if let Some(clock) = &self.clock {
+            self.server.set_unix_time(clock.to_unix_time());
         }
         self.running.clear();
         self.cut(now);
@@ -469,6 +474,11 @@ impl<K: Threading, C: HttpEndpoint> Transport for Http<K, C> {
         self.client.iter_mut().for_each(|it| it.set_spawner(spawn.clone()));
         self.server.set_spawner(spawn.clone());
         self.spawner = Some(spawn);
+    }
+
+    fn set_clock(&mut self, clock: &VirtualClock) {
+        self.server.set_unix_time(clock.to_unix_time());
+        self.clock = Some(clock.clone());
     }
 
     fn catch_panics(&mut self, guard: PanicGuard) {

@@ -26,7 +26,7 @@ use super::http::connect_http;
 ///         call.require_scopes(&["write"])?;
 ///         Ok("deleted")
 ///     })
-///     .protect(resource, async |_: TokenCheck| Err(TokenRefusal::Unavailable), || 0);
+///     .protect(resource, async |_: TokenCheck| Err(TokenRefusal::Unavailable));
 ///
 /// let host = Host::new("test", "1.0.0");
 /// let (client, mut pair) = connect_http(&server, &host, Identity::new("ann").scopes(["write"]));

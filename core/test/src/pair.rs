@@ -39,6 +39,13 @@ pub trait Transport {
         let _ = spawn;
     }
 
+    /// Sets the clock of both sides for the time of day: see
+    /// [`Endpoint::set_unix_time`](mcp_sansio_handlers::endpoint::Endpoint::set_unix_time). Does
+    /// nothing by default.
+    fn set_clock(&mut self, clock: &VirtualClock) {
+        let _ = clock;
+    }
+
     /// Runs the functions of both sides in `guard`: see [`Pair::catch_panics`]. Does nothing by
     /// default.
     fn catch_panics(&mut self, guard: PanicGuard) {
@@ -137,6 +144,7 @@ impl<T: Transport> Pair<T> {
         let jobs = Jobs::default();
         let queue = Arc::clone(&jobs.0);
         transport.set_spawner(Spawner::new(move |job| queue.lock(|jobs| jobs.push_back(job))));
+        transport.set_clock(&clock);
         let (transcript, wakeups) = (Transcript::default(), Arc::default());
         Self { transport, transcript, clock, wakeups, jobs }
     }
@@ -340,15 +348,16 @@ impl<T: Transport> Pair<T> {
 
 /// A clock that moves only when a [`Pair`] moves it. Clones show the same time.
 ///
-/// Pass a clone to functions of your application that need the time, for example the `unix_time` of
-/// `Server::protect`, and create the pair with [`Pair::with_clock`](crate::Pair::with_clock).
+/// Servers take the [time of day](Self::unix_time) from it, unless they have a clock of their own.
+/// Pass a clone to functions of your application that need the time, and create the pair with
+/// [`Pair::with_clock`](crate::Pair::with_clock).
 ///
 /// ```
 /// use mcp_sansio_test::VirtualClock;
 ///
 /// let clock = VirtualClock::default();
-/// let unix_time = { let clock = clock.clone(); move || 1_800_000_000 + clock.elapsed().as_secs() };
-/// assert_eq!(unix_time(), 1_800_000_000);
+/// let now = { let clock = clock.clone(); move || clock.unix_time() };
+/// assert_eq!(now(), 1_800_000_000);
 /// ```
 #[derive(Clone, Default)]
 pub struct VirtualClock(Arc<Mutex<Instant>>);
@@ -364,6 +373,20 @@ impl VirtualClock {
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.now().saturating_since(Instant::ZERO)
+    }
+
+    /// Returns the seconds since 1970: 1,800,000,000, which is in January 2027, and those elapsed.
+    #[must_use]
+    pub fn unix_time(&self) -> u64 {
+        1_800_000_000 + self.elapsed().as_secs()
+    }
+
+    /// The clock for [`Endpoint::set_unix_time`].
+    ///
+    /// [`Endpoint::set_unix_time`]: mcp_sansio_handlers::endpoint::Endpoint::set_unix_time
+    pub(crate) fn to_unix_time(&self) -> Box<dyn Fn() -> u64 + Send + Sync> {
+        let clock = self.clone();
+        Box::new(move || clock.unix_time())
     }
 
     /// Moves the clock to a later time.

@@ -9,7 +9,7 @@ use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Client, Host, Server, ThreadSafe};
 
 use super::faults::{Faults, Wire};
-use super::pair::{Pair, Transport};
+use super::pair::{Pair, Transport, VirtualClock};
 use super::transcript::Transcript;
 
 /// A server and a client on a byte stream.
@@ -170,6 +170,12 @@ impl<S: Endpoint, C: Endpoint> Transport for Stream<S, C> {
     fn set_spawner(&mut self, spawn: Spawner) {
         for side in [Side::Client, Side::Server] {
             self.side(side).into_iter().for_each(|it| it.set_spawner(spawn.clone()));
+        }
+    }
+
+    fn set_clock(&mut self, clock: &VirtualClock) {
+        for side in [Side::Client, Side::Server] {
+            self.side(side).into_iter().for_each(|it| it.set_unix_time(clock.to_unix_time()));
         }
     }
 

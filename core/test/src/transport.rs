@@ -348,6 +348,10 @@ impl Endpoint for Side {
         self.endpoint.set_spawner(spawn);
     }
 
+    fn set_unix_time(&mut self, unix_time: Box<dyn Fn() -> u64 + Send + Sync>) {
+        self.endpoint.set_unix_time(unix_time);
+    }
+
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {
         self.endpoint.handle_frame(frame, now);
     }

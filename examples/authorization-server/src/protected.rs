@@ -8,7 +8,7 @@ use mcp_sansio_handlers::Server;
 use mcp_sansio_oauth::protected_resource::{
     InvalidResource, Operation, ProtectedResource, TokenCheck,
 };
-use mcp_sansio_tokio::{Connector, JwtVerifier, Proxy, unix_time};
+use mcp_sansio_tokio::{Connector, JwtVerifier, Proxy};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -118,7 +118,7 @@ pub fn protect(
     })?;
     // Issuer and server use the same clock.
     let verifier = verifier.leeway(Duration::ZERO);
-    Ok(server.protect(resource, move |check: TokenCheck| verifier.check(check), unix_time))
+    Ok(server.protect(resource, move |check: TokenCheck| verifier.check(check)))
 }
 
 fn resource(url: &str, issuer: &str, writes: &str) -> Result<ProtectedResource, InvalidResource> {

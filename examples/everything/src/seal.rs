@@ -1,7 +1,7 @@
 //! Protection of request states against modification by the client.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use mcp_sansio::seal::Seal;
 use mcp_sansio_handlers::Server;
@@ -19,7 +19,7 @@ const LIFETIME: Duration = Duration::from_secs(600);
 pub(crate) fn seal_states(server: Server) -> Server {
     let mut key = [0; 32];
     getrandom::fill(&mut key).expect("the operating system provides random numbers");
-    server.seal(Seal::new(key), LIFETIME, unix_time)
+    server.seal(Seal::new(key), LIFETIME)
 }
 
 /// Seals request states with the key in the first line of a file. States that were sealed with the
@@ -35,7 +35,7 @@ pub(crate) fn with_keys_of(server: Server, path: &Path) -> Result<Server, String
     let keys = keys.ok_or("each line must be a key of 64 hexadecimal digits")?;
     let Some((current, previous)) = keys.split_first() else { return Err("no key".into()) };
     let seal = Seal::new(*current).with_previous_keys(previous.iter().copied());
-    Ok(server.seal(seal, LIFETIME, unix_time))
+    Ok(server.seal(seal, LIFETIME))
 }
 
 fn parse(text: &str) -> Option<[u8; 32]> {
@@ -47,11 +47,6 @@ fn parse(text: &str) -> Option<[u8; 32]> {
         *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
     }
     Some(key)
-}
-
-#[allow(clippy::disallowed_methods, reason = "programs may read the system clock")]
-fn unix_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 #[cfg(test)]

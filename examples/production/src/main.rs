@@ -12,8 +12,8 @@ use mcp_sansio_tokio::auth::protected_resource::Operation;
 use mcp_sansio_tokio::http::{AllowedHosts, Location, SharedOptions};
 use mcp_sansio_tokio::machine::seal::Seal;
 use mcp_sansio_tokio::{
-    self as mcp, Call, Connector, HttpListener, HttpServerOptions, HttpService, JwtVerifier,
-    NoArguments, Principal, ProtectedResource, Server,
+    Call, Connector, HttpListener, HttpServerOptions, HttpService, JwtVerifier, NoArguments,
+    Principal, ProtectedResource, Server,
 };
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -85,8 +85,8 @@ async fn main() -> Result<(), Failure> {
     let connector = Connector::new()?;
     let verifier = JwtVerifier::new(&issuer, &url, move |url| connector.fetch(url))?;
     let server = tools(Server::new("production", env!("CARGO_PKG_VERSION")))
-        .seal(Seal::new(key(&variable("MCP_SEAL_KEY")?)?), QUESTION, mcp::unix_time)
-        .protect(resource, move |check| verifier.check(check), mcp::unix_time);
+        .seal(Seal::new(key(&variable("MCP_SEAL_KEY")?)?), QUESTION)
+        .protect(resource, move |check| verifier.check(check));
 
     // The host of the URL is the only one that a browser may name.
     let host = Location::parse(&url)?.host().to_owned();

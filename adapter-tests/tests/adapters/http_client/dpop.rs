@@ -10,7 +10,7 @@ use mcp_sansio_tokio::auth::protected_resource::{DpopVerifier, StaticTokens};
 use mcp_sansio_tokio::http::Location;
 use mcp_sansio_tokio::{
     Authorization, Call, ConnectError, Error, Host, HttpClientOptions, NoArguments, Principal,
-    ProtectedResource, Signer, VerifiedToken, connect, serve_http, unix_time,
+    ProtectedResource, Signer, VerifiedToken, connect, serve_http,
 };
 use tokio::net::TcpListener;
 
@@ -56,7 +56,7 @@ async fn protected(issuer: &str, signer: &Signer, verifier: DpopVerifier) -> Str
         .tool("who", "Names the caller", |call: Call<NoArguments>| {
             call.principal().map_or("nobody", Principal::as_str).to_owned()
         })
-        .protect(resource, move |check| tokens.check(&check), unix_time);
+        .protect(resource, move |check| tokens.check(&check));
     tokio::spawn(serve_http(server, listener));
     url
 }

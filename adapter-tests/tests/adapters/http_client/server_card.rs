@@ -2,7 +2,7 @@
 
 use mcp_sansio_tokio::auth::protected_resource::StaticTokens;
 use mcp_sansio_tokio::http::Location;
-use mcp_sansio_tokio::{Connector, ProtectedResource, Server, ServerCard, serve_http, unix_time};
+use mcp_sansio_tokio::{Connector, ProtectedResource, Server, ServerCard, serve_http};
 use tokio::net::TcpListener;
 
 use super::within;
@@ -16,7 +16,7 @@ async fn the_card_of_a_protected_server_is_public() {
     let tokens = StaticTokens::new::<&str>([]).unwrap();
     let resource = ProtectedResource::without_issuer(&url).unwrap();
     let server = Server::new("weather", "1.0.0")
-        .protect(resource, move |check| tokens.check(&check), unix_time)
+        .protect(resource, move |check| tokens.check(&check))
         .card(card.clone());
     tokio::spawn(serve_http(server, listener));
     within(async {

@@ -97,7 +97,7 @@ async fn handlers_see_the_extensions_of_layers_and_protect_does_not_hide_their_c
         Ok(VerifiedToken::new(Principal::new("token")).audiences([check.resource()]).scope("use"))
     };
     let resource = ProtectedResource::without_issuer("http://localhost/mcp").unwrap();
-    let protected = server.clone().protect(resource, check, || 0);
+    let protected = server.clone().protect(resource, check);
     let caller = Caller::from_scopes(Principal::new("layer"), ["read"]);
     for (server, seen) in [(server, "ann layer - read"), (protected, "ann token layer use")] {
         let service = in_runtime(|| HttpService::new(&server, HttpServerOptions::new()).unwrap());

@@ -13,7 +13,7 @@ use mcp_sansio_oauth::protected_resource::{
 use mcp_sansio_oauth::{BearerChallenge, Challenge, ProtectedResourceMetadata};
 use tokio::sync::Semaphore;
 
-use super::adapter::{Call, HttpService, NoArguments, Server, unix_time};
+use super::adapter::{Call, HttpService, NoArguments, Server};
 use super::served::{HandlerGate, Served, gated, in_runtime};
 use super::wire::{Head, Post, Wire, get, in_time, open_session_with, text};
 
@@ -64,7 +64,7 @@ fn server() -> Server {
         }
     };
     let resource = resource().check_time(Duration::from_millis(300));
-    tools(gated(&HandlerGate::new())).protect(resource, check, unix_time)
+    tools(gated(&HandlerGate::new())).protect(resource, check)
 }
 
 fn with(post: Post, token: &str) -> Post {
@@ -214,8 +214,7 @@ async fn a_pending_token_check_blocks_no_other_request_and_is_dropped_on_disconn
         }
     };
     let resource = resource().check_time(Duration::from_secs(3600));
-    let served =
-        Served::new(tools(Server::new("s", "1")).protect(resource, check, unix_time)).await;
+    let served = Served::new(tools(Server::new("s", "1")).protect(resource, check)).await;
     let mut hanging = Wire::connect(served.address).await;
     hanging.send(with(Post::call("who"), "hang").bytes()).await;
     in_time(arrived.acquire()).await.unwrap().forget();

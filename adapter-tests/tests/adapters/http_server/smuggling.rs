@@ -5,7 +5,7 @@ use mcp_sansio_oauth::protected_resource::{
     ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
 
-use super::adapter::{Server, unix_time};
+use super::adapter::Server;
 use super::served::{HandlerGate, Served, gated};
 use super::wire::{Post, Wire};
 
@@ -19,7 +19,7 @@ fn server() -> Server {
         }
         _ => Err(TokenRefusal::Invalid),
     };
-    gated(&HandlerGate::new()).protect(resource, check, unix_time)
+    gated(&HandlerGate::new()).protect(resource, check)
 }
 
 #[tokio::test]

@@ -116,7 +116,7 @@ async fn a_token_check_sees_the_headers_and_handlers_see_them_next_to_the_token(
         Ok(VerifiedToken::new(principal).audiences([check.resource()]))
     };
     let resource = ProtectedResource::without_issuer("http://localhost/mcp").unwrap();
-    let server = server().protect(resource, check, || 0);
+    let server = server().protect(resource, check);
     let served = Served::with(server, options(), |listener| listener).await;
     let mut wire = Wire::connect(served.address).await;
     let fields = [("Authorization", "Bearer ann"), ("X-Tenant", "acme")];

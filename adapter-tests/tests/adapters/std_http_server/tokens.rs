@@ -8,7 +8,7 @@ use mcp_sansio_oauth::protected_resource::{
     ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
 use mcp_sansio_std::adapter::Timer;
-use mcp_sansio_std::{Clock, now, unix_time};
+use mcp_sansio_std::{Clock, now};
 
 use super::served::Served;
 use super::wire::{Post, Wire, text};
@@ -32,7 +32,7 @@ async fn served() -> Served {
         .tool("who", "Tells", |call: Call<NoArguments>| {
             call.principal().map_or("nobody", Principal::as_str).to_owned()
         })
-        .protect(resource, check, unix_time);
+        .protect(resource, check);
     Served::new(server).await
 }
 

@@ -12,6 +12,7 @@ use super::budget::Budget;
 use super::exchange;
 use super::health::Health;
 use super::runtime::AnyRuntime;
+use crate::clock::unix_time;
 use crate::{StopHandle, panic_guard};
 
 /// A server on HTTP, shared by its exchanges behind a lock. The lock is held only
@@ -100,6 +101,7 @@ impl Deferred {
 impl SharedServer {
     pub(super) fn new(mut server: HttpServer, runtime: Arc<dyn AnyRuntime>) -> Self {
         server.catch_panics(panic_guard());
+        server.set_unix_time(Box::new(unix_time));
         let reader = server.reader();
         let limits = server.machine().options().limits_ref();
         let (total, per_caller) = (limits.bodies_bytes_max, limits.bodies_bytes_per_caller_max);

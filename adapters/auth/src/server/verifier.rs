@@ -35,13 +35,12 @@ const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 /// use mcp_sansio_auth::JwtVerifier;
 /// # async fn get(url: String) -> Result<Vec<u8>, std::io::Error> { Ok(Vec::new()) }
 /// # use mcp_sansio_oauth::protected_resource::ProtectedResource;
-/// # fn unix_time() -> u64 { 0 }
 ///
 /// let (issuer, uri) = ("https://auth.example.com", "https://mcp.example.com/mcp");
 /// let verifier = JwtVerifier::new(issuer, uri, get)?;
 /// let resource = ProtectedResource::new(uri, [issuer])?;
 /// let server = Server::new("files", "1.0.0")
-///     .protect(resource, move |check: TokenCheck| verifier.check(check), unix_time);
+///     .protect(resource, move |check: TokenCheck| verifier.check(check));
 /// # let _ = server;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

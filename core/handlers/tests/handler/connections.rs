@@ -115,7 +115,7 @@ fn a_server_that_is_protected_after_its_connections_requires_tokens() {
         }
         let resource = ProtectedResource::without_issuer("https://a.example/mcp").unwrap();
         let refuse = async |_: TokenCheck| Err::<VerifiedToken, _>(TokenRefusal::Unavailable);
-        let server = server.protect(resource, refuse, || 0);
+        let server = server.protect(resource, refuse);
         let http = server.http(HttpServerOptions::new(), [0; 32], 7).unwrap();
         assert!(http.resource().is_some(), "{edits_before}");
     }

@@ -70,7 +70,8 @@ fn shown_by_servers() -> Vec<String> {
     head.field("authorization", field.as_bytes());
     let check = resource.extract_token(&head, 0).unwrap();
     let granted = token.clone();
-    let server = Server::new("s", "1").protect(resource, move |_| Ok(granted.clone()), || 0);
+    let server =
+        Server::new("s", "1").protect(resource, move |_| Ok(granted.clone())).unix_time(|| 0);
     let http = server.http(HttpServerOptions::new(), entropy(), 0).unwrap();
     let demand = http.authorize(&head, &Caller::ANONYMOUS);
     assert!(matches!(demand, TokenRequirement::Check(_)));

@@ -78,7 +78,8 @@ pub(crate) fn server(ran: &Log) -> Server {
                 observed.lock().unwrap().push(VIOLATION);
             }
         })
-        .protect(resource, |asked: TokenCheck| check(&asked), || 1_000)
+        .protect(resource, |asked: TokenCheck| check(&asked))
+        .unix_time(|| 1_000)
 }
 
 /// How messages are sent to the server.

@@ -161,7 +161,7 @@ fn a_token_without_expiry_opens_streams_without_expiry() {
         let token = VerifiedToken::new(Principal::new("ann")).scope("use");
         Ok::<_, TokenRefusal>(token.audiences([check.resource()]))
     };
-    let server = server(&Gate::default()).protect(resource(), check, || 1_000);
+    let server = server(&Gate::default()).protect(resource(), check).unix_time(|| 1_000);
     let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
     let session = fixture.open("ann/use");
     let stream = get(&mut fixture, &session, None);
@@ -182,14 +182,14 @@ fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
     let clock = VirtualClock::default();
     let unix_time = {
         let clock = clock.clone();
-        move || 1_800_000_000 + clock.elapsed().as_secs()
+        move || clock.unix_time()
     };
     let check = |check: TokenCheck| {
         let end = check.token().strip_prefix("until-").and_then(|it| it.parse().ok());
         let token = VerifiedToken::new(Principal::new("ann")).audiences([check.resource()]);
         end.map(|end| token.expires_at(end)).ok_or(TokenRefusal::Invalid)
     };
-    let server = server(gate).protect(of_pair(), check, unix_time.clone());
+    let server = server(gate).protect(of_pair(), check);
     let authorization: Authorization = equipped(at_once()).unix_time(unix_time.clone());
     let host =
         Host::new("host", "1").authorization(authorization).revisions(Revisions::only(revision));

@@ -105,7 +105,7 @@ impl ProtectedServer {
             counter.fetch_add(1, Ordering::SeqCst);
             check(&asked)
         };
-        let server = server.protect(resource(), counted, || 1_000);
+        let server = server.protect(resource(), counted).unix_time(|| 1_000);
         Self { checks, ..Self::from_server(&server, options) }
     }
 

@@ -330,7 +330,7 @@ fn a_resource_requires_the_scopes_of_the_template_that_handles_it() {
         .and_then(|it| it.scopes_for(Operation::template("file:///{a}/{b}"), ["second"]))
         .and_then(|it| it.scopes_for(Operation::prompt("file:///open/x"), ["none"]))
         .unwrap();
-    let server = server.protect(resource, |asked: TokenCheck| check(&asked), || 1_000);
+    let server = server.protect(resource, |asked: TokenCheck| check(&asked)).unix_time(|| 1_000);
     let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
     let session = fixture.open("ann/use");
     for (uri, scope, what) in [
@@ -414,7 +414,7 @@ fn a_token_that_expires_during_its_check_is_refused() {
             Ok::<_, TokenRefusal>(token.audiences([check.resource()]).expires_at(1_020))
         }
     };
-    let server = server().protect(resource(), slow, move || time.load(Ordering::SeqCst));
+    let server = server().protect(resource(), slow).unix_time(move || time.load(Ordering::SeqCst));
     let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
     assert_eq!(fixture.call("x", "who").status, 200);
     assert_eq!(fixture.call("x", "who").refusal(), refusal(401, "invalid_token", "use"));
@@ -423,7 +423,7 @@ fn a_token_that_expires_during_its_check_is_refused() {
 #[test]
 fn the_number_of_pending_token_checks_is_bounded() {
     let endless = async |_: TokenCheck| std::future::pending().await;
-    let server = server().protect(resource().checks_max(2), endless, || 0);
+    let server = server().protect(resource().checks_max(2), endless).unix_time(|| 0);
     let http = server.http(HttpServerOptions::new(), [7; 32], 7).unwrap();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
@@ -455,7 +455,8 @@ fn an_observer_learns_why_a_token_was_refused_and_the_client_does_not() {
     };
     let server = server()
         .observe_refused_tokens(move |cause, _| shown.lock().unwrap().push(cause.to_owned()))
-        .protect(resource(), check, || 0);
+        .protect(resource(), check)
+        .unix_time(|| 0);
     let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
     for (token, status, cause) in [
         ("down", 503, Some("certificate has expired")),
@@ -474,16 +475,41 @@ fn an_observer_learns_why_a_token_was_refused_and_the_client_does_not() {
 }
 
 #[test]
+fn tokens_expire_by_the_clock_of_the_adapter_unless_the_server_has_its_own() {
+    let check = |check: TokenCheck| {
+        let token = VerifiedToken::new(Principal::new("ann")).scope("use");
+        Ok::<_, TokenRefusal>(token.audiences([check.resource()]).expires_at(1_000))
+    };
+    let status = |server: &Server, clock: Option<u64>| {
+        let mut fixture = ProtectedServer::from_server(server, HttpServerOptions::new());
+        if let Some(now) = clock {
+            fixture.server.set_unix_time(Box::new(move || now));
+        }
+        fixture.call("x", "who").status
+    };
+    let causes = Arc::<Mutex<Vec<String>>>::default();
+    let seen = Arc::clone(&causes);
+    let server = server()
+        .protect(resource(), check)
+        .observe_refused_tokens(move |cause, _| seen.lock().unwrap().push(cause.to_owned()));
+    assert_eq!(status(&server, None), 503);
+    assert!(causes.lock().unwrap()[0].contains("Server::unix_time"));
+    assert_eq!(status(&server, Some(999)), 200);
+    assert_eq!(status(&server, Some(1_000)), 401);
+    let server = server.unix_time(|| 999);
+    assert_eq!(status(&server, Some(1_000)), 200);
+}
+
+#[test]
 fn local_handlers_can_check_tokens() {
     let seen = std::rc::Rc::new(std::cell::Cell::new(0));
     let count = std::rc::Rc::clone(&seen);
-    let server = Server::local("s", "1").protect(
+    let server = Server::local("s", "1").unix_time(|| 0).protect(
         resource(),
         async move |asked: TokenCheck| {
             count.set(count.get() + 1);
             check(&asked)
         },
-        || 0,
     );
     let server = server.http(HttpServerOptions::new(), [7; 32], 7).unwrap();
     let mut head = RequestHead::new("POST", "/mcp");
@@ -504,8 +530,7 @@ fn the_host_of_the_resource_is_allowed_in_addition_to_those_of_the_options() {
     let resource = ProtectedResource::new("https://mcp.example.com/mcp", [issuer]).unwrap();
     let check = |_: TokenCheck| Err(TokenRefusal::Invalid);
     let options = HttpServerOptions::new().allow_host("other.example.com").unwrap();
-    for (server, is_allowed) in [(server(), false), (server().protect(resource, check, || 0), true)]
-    {
+    for (server, is_allowed) in [(server(), false), (server().protect(resource, check), true)] {
         let http = server.http(options.clone(), [7; 32], 7).unwrap();
         for (host, is_allowed) in [
             ("mcp.example.com", is_allowed),
@@ -525,7 +550,7 @@ fn the_host_of_the_resource_is_allowed_in_addition_to_those_of_the_options() {
 #[test]
 fn byte_streams_are_not_protected() {
     // Rule: [AUTHC-003].
-    let server = server().protect(resource(), |asked: TokenCheck| check(&asked), || 0);
+    let server = server().protect(resource(), |asked: TokenCheck| check(&asked));
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let (client, mut pair) = connect(&server, revision);
         for (tool, said) in [("look", "written"), ("delete", "deleted"), ("who", "nobody: ")] {

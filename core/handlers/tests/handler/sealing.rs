@@ -7,6 +7,7 @@ use std::time::Duration;
 use mcp_sansio::protocol::{ElicitParams, ElicitResult, ElicitSchema, InputRequest};
 use mcp_sansio::seal::Seal;
 use mcp_sansio::{Era, Principal};
+use mcp_sansio_handlers::endpoint::Endpoint as _;
 use mcp_sansio_handlers::{Call, Elicit, Host, HostRequest, NoArguments, Server};
 use serde_json::{Value, json};
 
@@ -40,7 +41,7 @@ fn question() -> InputRequest {
 fn sealed(server: Server, clock: &Clock) -> Server {
     let clock = clock.clone();
     let time = move || 1_785_000_000 + clock.0.load(Ordering::SeqCst);
-    server.seal(Seal::new([7; 32]), Duration::from_secs(60), time)
+    server.seal(Seal::new([7; 32]), Duration::from_secs(60)).unix_time(time)
 }
 
 fn server(clock: &Clock) -> Server {
@@ -124,6 +125,34 @@ fn a_handler_receives_its_state_at_every_revision() {
         assert_eq!(text(&result), "later", "{revision}: {}", pair.transcript);
         let shown = pair.transcript.lines().iter().any(|line| line.contains("requestState"));
         assert_eq!(shown, revision.era() == Era::Modern);
+    }
+}
+
+#[test]
+fn states_expire_by_the_clock_of_the_driver_unless_the_server_has_its_own() {
+    const INTERNAL_ERROR: i64 = -32603;
+    let server = tables().seal(Seal::new([7; 32]), Duration::from_secs(60));
+    let mut without_clock = TaskClient::new(&server);
+    assert_eq!(without_clock.error("tools/call", first("book", 3)), INTERNAL_ERROR);
+
+    let clock = Clock::default();
+    let time = {
+        let clock = clock.clone();
+        move || clock.0.load(Ordering::SeqCst)
+    };
+    for (server, is_refused) in [(server.clone(), true), (server.unix_time(|| 0), false)] {
+        let mut client = TaskClient::new(&server);
+        client.endpoint.set_unix_time(Box::new(time.clone()));
+        let state = state_of(&client.result("tools/call", first("book", 3)));
+        clock.pass(59);
+        client.result("tools/call", retry("book", 3, &state));
+        clock.pass(2);
+        if is_refused {
+            let refused = client.error("tools/call", retry("book", 3, &state));
+            assert_eq!(refused, INVALID_PARAMS);
+        } else {
+            client.result("tools/call", retry("book", 3, &state));
+        }
     }
 }
 

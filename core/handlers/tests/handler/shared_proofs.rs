@@ -28,7 +28,7 @@ fn server() -> Server {
             None => token,
         })
     };
-    Server::new("s", "1").protect(resource, check, || NOW)
+    Server::new("s", "1").protect(resource, check).unix_time(|| NOW)
 }
 
 /// The URL-safe alphabet of base64, without padding.

@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use core::task::Context;
 
 use crate::framing::FrameError;
@@ -36,6 +37,13 @@ pub trait Endpoint {
     /// nothing by default.
     fn set_spawner(&mut self, spawn: Spawner) {
         let _ = spawn;
+    }
+
+    /// Sets the clock that returns the seconds since 1970, unless the application has set its own.
+    /// Call it before all other methods if the adapter has such a clock: without it, nothing that
+    /// expires at a time of day works. Does nothing by default.
+    fn set_unix_time(&mut self, unix_time: Box<dyn Fn() -> u64 + Send + Sync>) {
+        let _ = unix_time;
     }
 
     /// Handles one frame or a framing error.

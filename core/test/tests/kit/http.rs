@@ -135,25 +135,20 @@ mod protection {
     use mcp_sansio_oauth::protected_resource::{
         Operation, ProtectedResource, TokenCheck, TokenRefusal,
     };
-    use mcp_sansio_test::{URL, VirtualClock};
+    use mcp_sansio_test::URL;
 
     use super::*;
 
     /// A server that requires the scope `write` for one tool before its handler, and `all` inside.
-    fn protected(clock: &VirtualClock) -> Server {
+    fn protected() -> Server {
         let resource = ProtectedResource::new(URL, ["https://auth.example.com"]).unwrap();
         let resource = resource.scopes_for(Operation::tool("delete"), ["write"]).unwrap();
-        let clock = clock.clone();
         Server::new("files", "1.0.0")
             .tool("delete", "", async |call: Call<NoArguments>| {
                 call.require_scopes(&["all"])?;
                 Ok(call.scopes().join(" "))
             })
-            .protect(
-                resource,
-                async |_: TokenCheck| Err(TokenRefusal::Invalid),
-                move || clock.elapsed().as_secs(),
-            )
+            .protect(resource, async |_: TokenCheck| Err(TokenRefusal::Invalid))
     }
 
     #[test]
@@ -161,7 +156,7 @@ mod protection {
         for revision in OVER_HTTP {
             for (scopes, refusals) in [("", 1), ("write", 1), ("write all", 0)] {
                 let identity = Identity::new("ann").scopes(scopes.split_whitespace());
-                let server = protected(&VirtualClock::default());
+                let server = protected();
                 let (client, mut pair) = connect_http(&server, &host(revision), identity);
                 let result = pair.run(client.call_tool("delete", &NoArguments {}));
                 assert_eq!(pair.transcript.count("< 403"), refusals, "{}", pair.transcript);
@@ -173,6 +168,6 @@ mod protection {
     #[test]
     #[should_panic(expected = "< 401")]
     fn a_client_without_identity_and_token_is_refused() {
-        connect_http(&protected(&VirtualClock::default()), &host(Revision::LATEST), None);
+        connect_http(&protected(), &host(Revision::LATEST), None);
     }
 }
