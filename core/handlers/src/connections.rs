@@ -7,12 +7,10 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::jsonrpc::Json;
-use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
 
-use super::context::CommandSender;
+use super::context::{CommandSender, LogSource};
 use super::mailbox::{Command, Mailbox, SendError};
 use super::server::{Handlers, Server};
 use super::server_item::CatalogEdit;
@@ -470,21 +468,14 @@ impl ServerHandle {
     ///
     /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
     /// log to standard error, or with OpenTelemetry, and report what the client needs in results.
-    pub fn log<D: Serialize + ?Sized>(&self, level: LoggingLevel, data: &D) {
-        self.log_as(level, None, data);
-    }
-
-    /// Like [`log`](Self::log), with the name of the logger.
-    pub fn log_as<D: Serialize + ?Sized>(
-        &self,
-        level: LoggingLevel,
-        logger: Option<&str>,
-        data: &D,
-    ) {
-        let Ok(data) = Json::from_serialize(data) else { return };
-        let logger = logger.map(String::from);
-        // Dropped if the client, or the driver, is too far behind.
-        let _sent = self.0.send(Command::Log { request: None, level, logger, data });
+    ///
+    /// `source` is the level, or the level and the name of the logger, as for
+    /// [`Context::log`](super::Context::log).
+    pub fn log<'l, D: Serialize + ?Sized>(&self, source: impl Into<LogSource<'l>>, data: &D) {
+        if let Some(command) = source.into().message(None, data) {
+            // Dropped if the client, or the driver, is too far behind.
+            let _sent = self.0.send(command);
+        }
     }
 
     /// Closes the connection.

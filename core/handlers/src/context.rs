@@ -46,6 +46,39 @@ pub struct RequestParts<'r, 'f> {
     pub(super) observation: Option<&'r crate::executor::SharedObservation>,
 }
 
+/// The source of a log message: its level, and the name of its logger, if it has one.
+#[derive(Clone, Copy, Debug)]
+pub struct LogSource<'l> {
+    level: LoggingLevel,
+    logger: Option<&'l str>,
+}
+
+impl From<LoggingLevel> for LogSource<'_> {
+    fn from(level: LoggingLevel) -> Self {
+        Self { level, logger: None }
+    }
+}
+
+impl<'l> From<(LoggingLevel, &'l str)> for LogSource<'l> {
+    fn from((level, logger): (LoggingLevel, &'l str)) -> Self {
+        Self { level, logger: Some(logger) }
+    }
+}
+
+impl LogSource<'_> {
+    /// Returns the command that sends a log message.
+    pub(super) fn message<D: Serialize + ?Sized>(
+        self,
+        request: Option<RequestHandle>,
+        data: &D,
+    ) -> Option<Command> {
+        // Data that cannot be serialized is a bug of the server, which the client need not see.
+        let data = Json::from_serialize(data).ok()?;
+        let (level, logger) = (self.level, self.logger.map(String::from));
+        Some(Command::Log { request, level, logger, data })
+    }
+}
+
 /// A request to a server, with the other inputs of its handler.
 pub(super) struct Incoming<'r, 'f> {
     pub(super) request: &'r Request<'f>,
@@ -308,21 +341,22 @@ impl Context {
     ///
     /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
     /// log to standard error, or with OpenTelemetry, and report what the client needs in results.
-    pub fn log<D: Serialize + ?Sized>(&self, level: LoggingLevel, data: &D) {
-        self.log_as(level, None, data);
-    }
-
-    /// Like [`log`](Self::log), with the name of the logger.
-    pub fn log_as<D: Serialize + ?Sized>(
-        &self,
-        level: LoggingLevel,
-        logger: Option<&str>,
-        data: &D,
-    ) {
-        // Data that cannot be serialized is a bug of the server, which the client need not see.
-        if let Ok(data) = Json::from_serialize(data) {
-            let (request, logger) = (Some(self.handle), logger.map(String::from));
-            self.report(Command::Log { request, level, logger, data });
+    ///
+    /// `source` is the level, or the level and the name of the logger:
+    ///
+    /// ```
+    /// # use mcp_sansio_handlers::{Call, NoArguments};
+    /// use mcp_sansio::protocol::LoggingLevel;
+    ///
+    /// # fn handler(call: Call<NoArguments>) {
+    /// call.log(LoggingLevel::Info, "the tank is full");
+    /// call.log((LoggingLevel::Error, "pump"), &["no pressure", "stopped"]);
+    /// # }
+    /// # let _ = handler;
+    /// ```
+    pub fn log<'l, D: Serialize + ?Sized>(&self, source: impl Into<LogSource<'l>>, data: &D) {
+        if let Some(command) = source.into().message(Some(self.handle), data) {
+            self.report(command);
         }
     }
 

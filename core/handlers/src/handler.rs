@@ -24,7 +24,7 @@
 pub use super::ask::InputRequired;
 #[cfg(all(feature = "client", feature = "http"))]
 pub use super::authorization::AuthorizationFunction;
-pub use super::context::{FromRequest, RequestParts};
+pub use super::context::{FromRequest, LogSource, RequestParts};
 pub use super::function::{Async, Blocking, Fallible, Handler, HandlerInput};
 #[cfg(feature = "http")]
 pub use super::protection::TokenCheckFuture;

@@ -58,7 +58,7 @@ fn log_messages_reach_clients_that_asked_for_their_level() {
     // Rule: [LOG-003] [LOG-004] [LOG-007] [LOG-008].
     let server = Server::new("s", "1").logging().tool("log", "", |call: Call<NoArguments>| {
         call.log(LoggingLevel::Info, "fine");
-        call.log_as(LoggingLevel::Error, Some("pump"), &[1, 2]);
+        call.log((LoggingLevel::Error, "pump"), &[1, 2]);
     });
     for revision in Revision::ALL {
         let seen = Arc::new(Mutex::new(0));
@@ -83,6 +83,11 @@ fn log_messages_reach_clients_that_asked_for_their_level() {
             let call = client.call_tool("log", &NoArguments {}).log_level(LoggingLevel::Debug);
             pair.run(call).unwrap();
             assert_eq!(pair.transcript.count("fine"), 1);
+        } else {
+            let server = pair.transport.server.as_ref().unwrap().handle();
+            server.log((LoggingLevel::Error, "valve"), "shut");
+            pair.run_until_idle();
+            assert_eq!(pair.transcript.count(r#""logger":"valve","data":"shut""#), 1);
         }
     }
 }

@@ -122,7 +122,7 @@ fn server() -> Server {
         })
         .tool("paint", "", async |call: Call<NoArguments>| {
             call.progress(1.0, Some(2.0), "half");
-            call.log_as(LoggingLevel::Error, Some("brush"), "wet");
+            call.log((LoggingLevel::Error, "brush"), "wet");
             call.resource_updated("a://b")?;
             if call.input::<Sure>("sure")?.is_none() {
                 return call.require_input("sure", Elicit::form::<Sure>("Sure?")).into_result();

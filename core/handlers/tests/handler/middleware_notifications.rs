@@ -52,7 +52,7 @@ fn server(gate: &Gate, received: &Lines) -> Server {
             let gate = gate.clone();
             async move {
                 call.progress(1.0, Some(9.0), "one");
-                call.log_as(LoggingLevel::Error, Some("brush"), "secret");
+                call.log((LoggingLevel::Error, "brush"), "secret");
                 call.progress(2.0, None, "two");
                 gate.passed().await;
                 call.notify_extension(&DRAWN, &json!({ "length": 1, "_meta": { "a": 1 } }))?;

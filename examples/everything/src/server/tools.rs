@@ -133,7 +133,7 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
                 "test_logging_tool",
                 "Sends a log message to clients that requested logging",
                 |call: Call<NoArguments>| {
-                    call.log_as(LoggingLevel::Info, Some("test_logging_tool"), "called");
+                    call.log((LoggingLevel::Info, "test_logging_tool"), "called");
                     "Logged."
                 },
             )
