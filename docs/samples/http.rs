@@ -81,7 +81,7 @@ mod on_one_computer_without_a_port_2 {
     #[cfg(unix)]
     async fn run(service: mcp_sansio_tokio::HttpService) -> Result<(), mcp_sansio_tokio::Error> {
         use mcp_sansio_tokio::HttpListener;
-        use mcp_sansio_tokio::adapter::network::UnixSocket;
+        use mcp_sansio_tokio::adapter::http_server::UnixSocket;
 
         let socket = UnixSocket::bind_with_mode("/run/files/files.sock", 0o660)?;
         let shutdown = async { drop(tokio::signal::ctrl_c().await) };

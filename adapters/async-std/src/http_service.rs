@@ -7,7 +7,7 @@ use async_io::Async;
 use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async::http_server;
 #[cfg(unix)]
-use mcp_sansio_async::network::UnixSocket;
+use mcp_sansio_async::http_server::UnixSocket;
 use mcp_sansio_handlers::Server;
 
 use crate::Error;

@@ -47,7 +47,7 @@ pub enum Error {
     /// The server cannot listen on the Unix-domain socket.
     #[cfg(all(unix, feature = "http-server"))]
     #[error(transparent)]
-    UnixSocket(#[from] crate::network::UnixSocketError),
+    UnixSocket(#[from] crate::http_server::UnixSocketError),
     /// The stream broke.
     #[error(transparent)]
     Stream(#[from] DriveError),

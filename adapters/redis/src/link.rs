@@ -1,4 +1,5 @@
 use std::fmt;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -316,11 +317,39 @@ impl fmt::Debug for Connection {
 // ------------------------------------------------------------------ sleep
 
 /// Waits on the runtime that the connection uses.
+///
+/// # Panics
+///
+/// Outside of a runtime, with the feature `tokio` alone.
 pub(crate) async fn sleep(time: Duration) {
+    let pause = PAUSES.iter().find_map(|begin| begin(time));
+    pause.expect("a connection runs on one of these runtimes").await;
+}
+
+type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Begin a pause, each on its runtime if that is the current one. The first that does is used.
+const PAUSES: &[fn(Duration) -> Option<Pause>] = &[
     #[cfg(feature = "tokio")]
-    if !cfg!(feature = "smol") || tokio::runtime::Handle::try_current().is_ok() {
-        return tokio::time::sleep(time).await;
-    }
+    on_tokio::pause,
     #[cfg(feature = "smol")]
-    async_io::Timer::after(time).await;
+    on_smol::pause,
+];
+
+#[cfg(feature = "tokio")]
+mod on_tokio {
+    pub(super) fn pause(time: std::time::Duration) -> Option<super::Pause> {
+        tokio::runtime::Handle::try_current().ok()?;
+        Some(Box::pin(tokio::time::sleep(time)))
+    }
+}
+
+#[cfg(feature = "smol")]
+mod on_smol {
+    pub(super) fn pause(time: std::time::Duration) -> Option<super::Pause> {
+        let timer = async_io::Timer::after(time);
+        Some(Box::pin(async {
+            timer.await;
+        }))
+    }
 }

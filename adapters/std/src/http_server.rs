@@ -10,10 +10,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use mcp_sansio::http::{HttpServerOptions, SharedLimit, SharedOptions};
+#[cfg(unix)]
+use mcp_sansio_async::http_server::UnixSocket;
 use mcp_sansio_async::http_server::{self, SharedStore};
 use mcp_sansio_async::network::ListenerSocket;
-#[cfg(unix)]
-use mcp_sansio_async::network::UnixSocket;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
 use crate::background_driver::Worker;

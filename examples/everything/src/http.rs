@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mcp_sansio::http::{HttpServerOptions, SharedOptions};
 #[cfg(unix)]
-use mcp_sansio_async::network::UnixSocket;
+use mcp_sansio_async::http_server::UnixSocket;
 use mcp_sansio_handlers::{InvalidServerCard, Server, ServerCard};
 use mcp_sansio_redis::{RedisOptions, RedisStore};
 

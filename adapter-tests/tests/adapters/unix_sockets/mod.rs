@@ -12,7 +12,7 @@ use std::sync::Barrier;
 
 use mcp_sansio_handlers::NoArguments;
 use mcp_sansio_tokio::HttpClientOptions;
-use mcp_sansio_tokio::adapter::network::{UnixSocket, UnixSocketError};
+use mcp_sansio_tokio::adapter::http_server::{UnixSocket, UnixSocketError};
 use mcp_sansio_tokio::http::Location;
 
 use served::{Adapter, Folder, Served, host, server, text, tokio_runtime};

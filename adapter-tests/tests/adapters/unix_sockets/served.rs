@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
-use mcp_sansio_tokio::adapter::network::UnixSocket;
+use mcp_sansio_tokio::adapter::http_server::UnixSocket;
 use tokio::sync::oneshot;
 
 /// An adapter and its runtime.

@@ -14,10 +14,10 @@ use mcp_sansio::http::{Exhausted, SharedLimit, SharedResource};
 use super::budget::Charge;
 use super::connection::{Settings, serve_connection};
 use super::http2::Http2Timeouts;
+#[cfg(unix)]
+use super::unix_socket::{UnixSocket, UnixSocketFile};
 use super::{Budget, HttpService, StallGuard, response};
 use crate::network::{ListenerSocket, Network};
-#[cfg(unix)]
-use crate::network::{UnixSocket, UnixSocketFile};
 use crate::runtime::timeout;
 use crate::{ByteStream as _, StopHandle};
 

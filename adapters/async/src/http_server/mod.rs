@@ -25,6 +25,8 @@ mod socket;
 mod stall;
 mod store_task;
 mod timer_task;
+#[cfg(unix)]
+mod unix_socket;
 
 /// The names that adapters export at their root.
 pub(crate) mod names {
@@ -43,3 +45,5 @@ pub use service::HttpService;
 pub use shared_store::{ExternalEventStore, SharedStore, StoreOutcome};
 use socket::Socket;
 use stall::StallGuard;
+#[cfg(unix)]
+pub use unix_socket::{UnixSocket, UnixSocketError};

@@ -1,8 +1,6 @@
 //! Sockets of a runtime, as hyper needs them.
 
 mod hyper_socket;
-#[cfg(unix)]
-mod unix_socket;
 
 use std::future::Future;
 use std::net::{self, SocketAddr};
@@ -16,10 +14,6 @@ use mcp_sansio::Principal;
 use crate::{ByteStream, Runtime};
 
 pub use hyper_socket::HyperSocket;
-#[cfg(unix)]
-pub(crate) use unix_socket::UnixSocketFile;
-#[cfg(unix)]
-pub use unix_socket::{UnixSocket, UnixSocketError};
 
 /// A runtime for hyper.
 pub trait HyperRuntime: Runtime {
