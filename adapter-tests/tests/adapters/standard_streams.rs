@@ -174,6 +174,40 @@ fn files_can_be_used_as_streams() {
     }
 }
 
+#[test]
+fn what_a_handler_prints_does_not_get_between_the_messages_in_a_file() {
+    // Rule: [STDIO-002].
+    const PRINT: &str = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"print","arguments":{},"#,
+        r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"#,
+        r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+        "\n"
+    );
+    // tokio writes to files with the standard output of the process: the guide says so.
+    for runtime in [Runtime::Smol, Runtime::AsyncStd] {
+        let name = format!("adapter-tests-print-{}-{}", runtime.name(), std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let [input, output, error] = ["input", "output", "error"].map(|name| folder.join(name));
+        std::fs::write(&input, PRINT).unwrap();
+        let child = server(runtime)
+            .arg("fragile")
+            .stdin(File::open(&input).unwrap())
+            .stdout(File::create(&output).unwrap())
+            .stderr(File::create(&error).unwrap())
+            .spawn()
+            .unwrap();
+        assert!(exit(child).success());
+        let [messages, printed] =
+            [&output, &error].map(|path| std::fs::read_to_string(path).unwrap());
+        assert_eq!(messages.lines().count(), 1, "{messages}");
+        assert!(messages.contains(r#""text":"printed""#), "{messages}");
+        assert_eq!(printed, "partial\nrest");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn what_a_handler_prints_does_not_get_between_the_messages() {
     // Rule: [STDIO-002].

@@ -67,8 +67,8 @@ pub async fn serve_stream(server: impl IntoEndpoint, stream: impl ByteStream) ->
 /// [`Server`](mcp_sansio_handlers::Server), or an endpoint created from one. Exit afterwards, so
 /// that the peer sees the end.
 ///
-/// Meanwhile, output of `println!` and the like goes to the standard error on Unix. On other systems
-/// the program itself must not print.
+/// On Unix, if both are pipes or sockets, output of `println!` and the like goes to the standard
+/// error meanwhile. With files, terminals and other systems the program itself must not print.
 ///
 /// # Errors
 ///
