@@ -1,16 +1,22 @@
-// Tests the module with the official TypeScript SDK and with misbehaving peers.
+// Tests the module with the official TypeScript SDK, in a browser too, and with misbehaving peers.
 //
 // MCP_WASM_MODULE is the path of the module, by default cargo's output. MCP_INTEROP_NODE is a
 // folder whose node_modules contains the SDK. `.ci/wasm` sets both.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { homedir, tmpdir } from 'node:os';
+import { delimiter, extname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { MessageChannel } from 'node:worker_threads';
 
-import { WasmTransport } from './transport.mjs';
+import { MessagePortTransport, serve } from './message-port.mjs';
+import { MESSAGE_LENGTH_MAX, WasmTransport } from './transport.mjs';
 
 const file = process.env.MCP_WASM_MODULE ??
   fileURLToPath(new URL('target/wasm32-unknown-unknown/release/mcp_sansio_wasm.wasm', import.meta.url));
@@ -32,12 +38,12 @@ const information = { name: 'wasm-test', version: '1.0.0' };
 const accept = () => ({ action: 'accept', content: { name: 'Ada' } });
 
 // Connects a client of the second SDK generation at a revision to an instance of the module.
-async function connect(mode, exports) {
+async function connect(mode, exports, transport = new WasmTransport(exports)) {
   const { Client } = await load('@modelcontextprotocol/client');
   const options = { capabilities: { elicitation: {} }, versionNegotiation: { mode } };
   const client = new Client(information, options);
   client.setRequestHandler('elicitation/create', accept);
-  await client.connect(new WasmTransport(exports));
+  await client.connect(transport);
   return client;
 }
 
@@ -143,6 +149,256 @@ for (const call of ['receive', 'handle_timeout']) {
     await closed;
   });
 }
+
+test('a message that the server would skip is refused', { skip: missing }, async () => {
+  const client = await connect('auto', instantiate());
+  const given = (length) => ({ name: 'echo', arguments: { text: '\u{1f30a}'.repeat(length / 4) } });
+  await assert.rejects(client.callTool(given(MESSAGE_LENGTH_MAX)), /reads at most 262143/);
+  assert.ok((await client.callTool(given(MESSAGE_LENGTH_MAX - 1000))).content[0].text.length > 0);
+  await client.close();
+});
+
+// --- Over a MessagePort ----------------------------------------------------------------------------
+
+// Serves `exports` at one port of a channel. `served` settles when that ends.
+function servePort(exports, signal) {
+  const { port1: port, port2 } = new MessageChannel();
+  return { port, served: serve(exports, port2, signal) };
+}
+
+// Connects a client of the SDK over a channel.
+async function connectPort(mode, exports, signal) {
+  const { port, served } = servePort(exports, signal);
+  return { client: await connect(mode, exports, new MessagePortTransport(port)), served };
+}
+
+for (const mode of ['auto', 'legacy']) {
+  test(`the SDK uses everything over a port, ${mode}`, { skip: missing }, async () => {
+    const exports = instantiate();
+    const { client, served } = await connectPort(mode, exports);
+    await useEverything(client);
+    assert.equal(exports.is_over(1), 0);
+    await client.close();
+    await served;
+    assert.equal(exports.is_over(1), 1);
+  });
+}
+
+test('a call over a port is cancelled', { skip: missing }, async () => {
+  const exports = instantiate();
+  const { client, served } = await connectPort('auto', exports);
+  const abort = new AbortController();
+  const onprogress = () => abort.abort();
+  const given = { name: 'countdown', arguments: { steps: 1000 } };
+  await assert.rejects(client.callTool(given, { onprogress, signal: abort.signal }));
+  // The cancellation arrives before the next request.
+  await client.listTools();
+  assert.equal(exports.next_deadline_ms(1), Infinity);
+  await client.close();
+  await served;
+});
+
+// Returns what a pending call ends with. The call has started when `act` is called.
+function duringCall(client, act) {
+  return client.callTool({ name: 'countdown', arguments: { steps: 1000 } }, { onprogress: act }).then(
+    () => assert.fail('the call was answered'), (error) => error);
+}
+
+test('the server closes the connection over a port', { skip: missing }, async () => {
+  const exports = instantiate();
+  const abort = new AbortController();
+  const { client, served } = await connectPort('auto', exports, abort.signal);
+  const closed = new Promise((resolve) => (client.onclose = resolve));
+  assert.match((await duringCall(client, () => abort.abort())).message, /closed/i);
+  await closed;
+  await served;
+  assert.equal(exports.is_over(1), 1);
+});
+
+test('the client closes the connection over a port', { skip: missing }, async () => {
+  const exports = instantiate();
+  const { client, served } = await connectPort('auto', exports);
+  assert.match((await duringCall(client, () => client.close())).message, /closed/i);
+  await served;
+  assert.equal(exports.is_over(1), 1);
+});
+
+test('a trap closes the connection over a port', { skip: missing }, async () => {
+  const exports = instantiate();
+  const handle_timeout = () => { throw new WebAssembly.RuntimeError('unreachable'); };
+  const { client, served } = await connectPort('auto', { ...exports, handle_timeout });
+  const trap = assert.rejects(served, WebAssembly.RuntimeError);
+  await assert.rejects(client.callTool({ name: 'countdown', arguments: { steps: 2 } }), /closed/i);
+  await trap;
+});
+
+test('a server that cannot serve closes the port', { skip: missing }, async () => {
+  const exports = instantiate();
+  for (let count = 0; count < 64; count++) assert.notEqual(exports.connect(1, 2, 0), 0);
+  const aborted = AbortSignal.abort(new Error('aborted'));
+  for (const [given, signal, reason] of [
+    [() => exports, undefined, /no room/],
+    [() => Promise.reject(new Error('not loaded')), undefined, /not loaded/],
+    [instantiate, aborted, /aborted/],
+  ]) {
+    const { port, served } = servePort(given(), signal);
+    const refused = assert.rejects(served, reason);
+    await assert.rejects(connect('legacy', exports, new MessagePortTransport(port)), /closed/i);
+    await refused;
+  }
+});
+
+// Posts a value of any kind, and returns the next message.
+async function ask(port, value) {
+  port.postMessage(value);
+  const [answer] = await once(port, 'message');
+  return JSON.parse(answer);
+}
+
+const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+
+test('what is no JSON is answered over a port', async () => {
+  const { port, served } = servePort(instantiate());
+  const values = ['{', 'ping', 7n, JSON.parse(ping), [ping], new Map()];
+  for (const value of values) {
+    const { id, error } = await ask(port, value);
+    assert.deepEqual([id, error.code], [undefined, -32700]);
+  }
+  const pretty = JSON.stringify(JSON.parse(ping), null, 2);
+  assert.equal((await ask(port, pretty)).id, 1);
+  // The line end of a text is no JSON either.
+  assert.equal((await ask(port, ping.replace('ping', 'pi\nng'))).error.code, -32700);
+  assert.equal((await ask(port, ping)).id, 1);
+  port.close();
+  await served;
+});
+
+test('a message above the limit is answered over a port', async () => {
+  const { port, served } = servePort(instantiate());
+  assert.equal((await ask(port, ping.padEnd(MESSAGE_LENGTH_MAX))).id, 1);
+  for (const length of [MESSAGE_LENGTH_MAX + 1, 2 ** 24]) {
+    const { id, error } = await ask(port, ping.padEnd(length));
+    assert.equal(id, undefined);
+    assert.match(error.message, /262144/);
+  }
+  assert.equal((await ask(port, ping)).id, 1);
+  port.close();
+  await served;
+});
+
+test('a flood over a port is answered in order, in little memory', async (t) => {
+  const exports = instantiate();
+  const { port, served } = servePort(exports);
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: information };
+  await ask(port, JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
+  port.postMessage('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+  const call = { name: 'echo', arguments: { text: 'x'.repeat(1000) } };
+  const count = 10_000;
+  const answers = [];
+  const all = new Promise((resolve) =>
+    port.on('message', (answer) => answers.push(JSON.parse(answer).id) === count && resolve()));
+  for (let id = 1; id <= count; id++) {
+    port.postMessage(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: call }));
+  }
+  await all;
+  assert.deepEqual(answers, Array.from({ length: count }, (_, index) => index + 1));
+  const bytes = exports.memory.buffer.byteLength;
+  t.diagnostic(`memory: ${bytes} bytes with ${count} calls of 1,000 bytes given`);
+  assert.ok(bytes <= 8 * 1024 * 1024);
+  port.close();
+  await served;
+});
+
+// --- In a browser ----------------------------------------------------------------------------------
+
+const browsers = ['chromium-headless-shell', 'chromium', 'google-chrome'];
+const browser = browsers.find((name) =>
+  process.env.PATH.split(delimiter).some((folder) => existsSync(join(folder, name))));
+const incapable = missing ||
+  (browser || process.env.CI === 'true' ? false : `needs ${browsers.join(' or ')}`);
+
+// The modules of the SDK that run in browsers.
+const imports = {
+  '@modelcontextprotocol/client': '@modelcontextprotocol/client/dist/index.mjs',
+  '@modelcontextprotocol/client/_shims': '@modelcontextprotocol/client/dist/shimsBrowser.mjs',
+  '@modelcontextprotocol/core/internal': '@modelcontextprotocol/core/dist/internal.mjs',
+  'eventsource': 'eventsource/dist/index.js',
+  'eventsource-parser': 'eventsource-parser/dist/index.js',
+  'eventsource-parser/stream': 'eventsource-parser/dist/stream.js',
+  'pkce-challenge': 'pkce-challenge/dist/index.browser.js',
+  'zod/v4': 'zod/v4/index.js',
+};
+const map = { imports: Object.fromEntries(
+  Object.entries(imports).map(([name, path]) => [name, `/node_modules/${path}`])) };
+const page = `<!doctype html><script type="importmap">${JSON.stringify(map)}</script>
+<script type="module" src="/test-page.mjs"></script>`;
+
+// Serves the page, the SDK, this folder and the module, and passes what the page posts to `report`.
+async function pageServer(report) {
+  const types = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
+  const here = fileURLToPath(new URL('.', import.meta.url));
+  const server = createServer(async (request, response) => {
+    const { pathname: path } = new URL(request.url, 'http://localhost');
+    if (request.method === 'POST') {
+      report(JSON.parse(await text(request)));
+      return response.end();
+    }
+    // A copy of the scripts without a module.
+    const script = /^(?:\/broken)?(\/[a-z-]+\.mjs)$/.exec(path);
+    const source = path === '/target/wasm32-unknown-unknown/release/mcp_sansio_wasm.wasm' ? file
+      : path.startsWith('/node_modules/') ? join(packages, path)
+      : script && join(here, script[1]);
+    if (path !== '/' && !(source && existsSync(source))) return response.writeHead(404).end();
+    response.setHeader('Content-Type', types[extname(path)] ?? 'text/html');
+    response.end(path === '/' ? page : readFileSync(source));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+test('a page uses the module in a Worker', { skip: incapable }, async () => {
+  assert.ok(browser, `no ${browsers.join(' or ')}, and CI=true: install it`);
+  let resolve, reject;
+  const reported = new Promise((...both) => ([resolve, reject] = both));
+  const server = await pageServer(resolve);
+  const profile = mkdtempSync(join(tmpdir(), 'mcp-wasm-'));
+  const child = spawn(browser, [
+    '--headless', '--no-sandbox', '--disable-gpu', `--user-data-dir=${profile}`,
+    '--remote-debugging-port=0', `http://127.0.0.1:${server.address().port}/`,
+  ], {
+    // A group of its own, because the program may be a script that starts the browser.
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const said = text(child.stderr);
+  const ended = once(child, 'exit');
+  ended.then(async () => reject(new Error(`the browser ended: ${await said}`)));
+  const patience = setTimeout(() => reject(new Error('the page has reported nothing for 60 s')), 60_000);
+  try {
+    const { error, ...seen } = await reported;
+    assert.equal(error, undefined);
+    const use = {
+      tools: ['ask_name', 'countdown', 'echo', 'write_note'],
+      echo: 'fjörd \u{1f30a}',
+      progress: ['1 of 3', '2 of 3', '3 of 3'],
+      closed: true,
+    };
+    assert.deepEqual(seen, {
+      modern: { revision: '2026-07-28', ...use },
+      legacy: { revision: '2025-11-25', ...use },
+      connections: 100,
+      broken: 'Connection closed',
+    });
+  } finally {
+    clearTimeout(patience);
+    if (child.exitCode === null) process.kill(-child.pid);
+    await ended;
+    server.close();
+    server.closeAllConnections();
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
+  }
+});
 
 // --- By hand ---------------------------------------------------------------------------------------
 
