@@ -74,6 +74,25 @@ mod a_bare_loop {
     }
 }
 
+mod cobs_and_slip {
+    use embedded_io_async::{Read, Write};
+    use mcp_sansio_embedded::{Clock, Driver, PacketFraming, packets};
+    use mcp_sansio_handlers::Server;
+    async fn run(
+        server: Server,
+        uart_rx: impl Read,
+        uart_tx: impl Write,
+        clock: impl Clock,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        let (mut line, mut output) = ([0; 2048], [0; 256]);
+        let (uart_rx, uart_tx) = packets(PacketFraming::Cobs, uart_rx, uart_tx);
+        let driver =
+            Driver::new(server.endpoint(42)?, uart_rx, uart_tx, clock, &mut line, &mut output);
+        let _ended = driver.run().await;
+        Ok(())
+    }
+}
+
 mod with_an_executor {
     use embedded_io_async::{Read, Write};
     use mcp_sansio_embedded::{Clock, Driver};

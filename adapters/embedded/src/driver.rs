@@ -4,9 +4,9 @@ use core::pin::pin;
 use core::task::Poll;
 use core::{fmt, mem};
 
-use embedded_io_async::{Error, ErrorKind, Read, Write};
+use embedded_io_async::{Error, ErrorKind, ErrorType, Read, ReadReady, Write};
 use mcp_sansio::Instant;
-use mcp_sansio::framing::LineDecoder;
+use mcp_sansio::framing::{LineDecoder, PacketDecoder, PacketEncoder, PacketFraming};
 use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
 /// Why a connection broke: a fault of the stream or the peer, never of the endpoint. `R` and `W`
@@ -238,5 +238,169 @@ pub(crate) async fn first(one: impl Future<Output = ()>, other: impl Future<Outp
 impl<E: fmt::Debug, R: Read, W: Write, C> fmt::Debug for Driver<'_, E, R, W, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}
+
+/// Puts the messages on a line into packets with a checksum, for either driver. Both sides of the
+/// line must do so.
+///
+/// A damaged packet is refused like a damaged line of text, with an error that names no request,
+/// and the connection continues. A call whose request or response it was ends at its deadline.
+///
+/// ```
+/// use embedded_io::{Read, ReadReady, Write};
+/// use mcp_sansio_embedded::{PacketFraming, PolledDriver, Server, packets};
+///
+/// # fn start<R: Read + ReadReady, W: Write>(uart_rx: R, uart_tx: W, server: Server)
+/// # -> Result<(), Box<dyn core::error::Error>> {
+/// let (reader, writer) = packets(PacketFraming::Cobs, uart_rx, uart_tx);
+/// let mut line = [0; 1024];
+/// let mut driver = PolledDriver::new(server.endpoint(42)?, reader, writer, &mut line);
+/// # Ok(())
+/// # }
+/// ```
+pub const fn packets<R, W>(
+    framing: PacketFraming,
+    reader: R,
+    writer: W,
+) -> (PacketReader<R>, PacketWriter<W>) {
+    let input = [0; INPUT_LENGTH + 1];
+    let decoder = PacketDecoder::new(framing);
+    let reader = PacketReader { reader, decoder, input, start: 0, end: 0, has_ended: false };
+    (reader, PacketWriter { writer, encoder: PacketEncoder::new(framing) })
+}
+
+/// How many bytes a [`PacketReader`] reads at once: more than the queue of most UARTs has.
+const INPUT_LENGTH: usize = 64;
+
+/// The half of a line that receives [`packets`], and reads as lines of text.
+#[derive(Debug)]
+pub struct PacketReader<R> {
+    reader: R,
+    decoder: PacketDecoder,
+    /// Bytes of lines are `start..end`. Bytes of packets are read behind the first byte, because
+    /// they may be one byte longer when decoded.
+    input: [u8; INPUT_LENGTH + 1],
+    start: usize,
+    end: usize,
+    has_ended: bool,
+}
+
+impl<R> PacketReader<R> {
+    /// Returns the number of damaged packets until now, up to the maximum of its type.
+    #[must_use]
+    pub const fn damaged(&self) -> u32 {
+        self.decoder.damaged()
+    }
+
+    /// Returns whether bytes must be read before there are lines.
+    const fn is_empty(&self) -> bool {
+        self.start == self.end && !self.has_ended
+    }
+
+    /// Decodes `length` bytes, or the end of the input.
+    fn decode(&mut self, length: usize) {
+        self.has_ended = length == 0;
+        (self.start, self.end) = (0, 0);
+        for index in 0..length {
+            let decoded = self.decoder.decode(self.input[1 + index]);
+            self.input[self.end..][..decoded.len()].copy_from_slice(decoded);
+            self.end += decoded.len();
+        }
+    }
+
+    /// Moves decoded bytes to `buffer`. Returns their number: zero at the end of the input, after
+    /// which the next read continues.
+    fn take(&mut self, buffer: &mut [u8]) -> usize {
+        let length = buffer.len().min(self.end - self.start);
+        buffer[..length].copy_from_slice(&self.input[self.start..][..length]);
+        self.start += length;
+        self.has_ended &= length > 0;
+        length
+    }
+}
+
+impl<R: ErrorType> ErrorType for PacketReader<R> {
+    type Error = R::Error;
+}
+
+impl<R: Read> Read for PacketReader<R> {
+    async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Self::Error> {
+        while self.is_empty() && !buffer.is_empty() {
+            let length = self.reader.read(&mut self.input[1..]).await?;
+            self.decode(length);
+        }
+        Ok(self.take(buffer))
+    }
+}
+
+impl<R: embedded_io::Read> embedded_io::Read for PacketReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Self::Error> {
+        while self.is_empty() && !buffer.is_empty() {
+            let length = self.reader.read(&mut self.input[1..])?;
+            self.decode(length);
+        }
+        Ok(self.take(buffer))
+    }
+}
+
+impl<R: embedded_io::Read + ReadReady> ReadReady for PacketReader<R> {
+    /// Reads what is ready until a byte is decoded, which takes ten bytes at the most.
+    fn read_ready(&mut self) -> Result<bool, Self::Error> {
+        while self.is_empty() && self.reader.read_ready()? {
+            let length = self.reader.read(&mut self.input[1..])?;
+            self.decode(length);
+        }
+        Ok(!self.is_empty())
+    }
+}
+
+/// The half of a line that sends [`packets`]. It takes lines of text, and holds up to 266 bytes of
+/// a packet until it is flushed.
+#[derive(Debug)]
+pub struct PacketWriter<W> {
+    writer: W,
+    encoder: PacketEncoder,
+}
+
+impl<W: ErrorType> ErrorType for PacketWriter<W> {
+    type Error = W::Error;
+}
+
+impl<W: Write> Write for PacketWriter<W> {
+    /// Returns 0 if the writer accepts no bytes.
+    async fn write(&mut self, lines: &[u8]) -> Result<usize, Self::Error> {
+        while !self.encoder.pending().is_empty() {
+            match self.writer.write(self.encoder.pending()).await? {
+                0 => return Ok(0),
+                length => self.encoder.consume(length),
+            }
+        }
+        Ok(self.encoder.feed(lines))
+    }
+
+    async fn flush(&mut self) -> Result<(), Self::Error> {
+        // Writes what is pending.
+        self.write(&[]).await?;
+        self.writer.flush().await
+    }
+}
+
+impl<W: embedded_io::Write> embedded_io::Write for PacketWriter<W> {
+    /// Returns 0 if the writer accepts no bytes.
+    fn write(&mut self, lines: &[u8]) -> Result<usize, Self::Error> {
+        while !self.encoder.pending().is_empty() {
+            match self.writer.write(self.encoder.pending())? {
+                0 => return Ok(0),
+                length => self.encoder.consume(length),
+            }
+        }
+        Ok(self.encoder.feed(lines))
+    }
+
+    fn flush(&mut self) -> Result<(), Self::Error> {
+        // Writes what is pending.
+        embedded_io::Write::write(self, &[])?;
+        self.writer.flush()
     }
 }

@@ -11,6 +11,7 @@
 //!    returns [`NextPoll`].
 //! 4. [`DriveError`]: why a connection failed.
 //! 5. [`StreamSettings`]: how many failed reads are tolerated, and how much work a poll does.
+//! 6. [`packets`], if the other side of the line expects COBS or SLIP in place of lines.
 //!
 //! With the feature `http`, a device serves Streamable HTTP: an `HttpService` has the handlers and
 //! timers of all clients, and an `HttpConnection` is one socket, in lent memory, polled in a bare
@@ -89,7 +90,7 @@ mod http_connection;
 mod http_service;
 mod polled;
 
-pub use driver::{Clock, DriveError, Driver};
+pub use driver::{Clock, DriveError, Driver, PacketReader, PacketWriter, packets};
 #[cfg(feature = "embassy-time")]
 pub use embassy_clock::EmbassyClock;
 #[cfg(feature = "http")]
@@ -98,6 +99,7 @@ pub use http_connection::HttpConnection;
 pub use http_service::{
     HttpAccess, HttpBuffers, HttpBuffersTooShort, HttpService, HttpServiceError,
 };
+pub use mcp_sansio::framing::PacketFraming;
 #[cfg(feature = "http")]
 pub use mcp_sansio::http;
 pub use mcp_sansio::stream::StreamSettings;

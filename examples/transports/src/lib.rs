@@ -4,7 +4,7 @@
 //! | Module | Carries messages over | Needs |
 //! | --- | --- | --- |
 //! | [`websocket`] | text frames of a WebSocket, either role | tokio, `tokio-tungstenite` |
-//! | [`packets`] | COBS or SLIP packets with a checksum, on a serial line | nothing: no I/O, `core` only |
+//! | [`packets`] | COBS or SLIP packets with a checksum, on a serial line | tokio |
 //! | [`gatt`] | writes and notifications of Bluetooth Low Energy | nothing: no I/O, `core` only |
 //! | `mqtt` | topics of an MQTT 5 broker | tokio, `rumqttc` |
 

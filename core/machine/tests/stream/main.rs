@@ -4,6 +4,7 @@ mod by_hand;
 mod echo;
 mod ends;
 mod moves;
+mod packets;
 
 use std::task::{Context, Waker};
 

@@ -15,7 +15,7 @@ use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::Tool;
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_embedded::{Driver, NextPoll, PolledDriver};
+use mcp_sansio_embedded::{Driver, NextPoll, PacketFraming, PolledDriver, packets};
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 
 use super::scripted::ManualClock;
@@ -170,6 +170,65 @@ fn a_client_in_a_bare_loop_calls_a_server_on_an_executor() {
         }),
     ];
     assert_eq!(talk(&client, &mut steps), (Revision::V2026_07_28, "21.5".into(), 1));
+}
+
+#[test]
+fn packets_connect_a_server_in_a_bare_loop_to_a_client_on_an_executor() {
+    for framing in [PacketFraming::Cobs, PacketFraming::Slip] {
+        let (up, down) = (OneWayPipe::default(), OneWayPipe::default());
+        let endpoint = server().endpoint(1).unwrap();
+        let (mut line, mut client_line, mut output) = ([0; 1024], [0; 1024], [0; 64]);
+        let (reader, writer) = packets(framing, up.clone(), down.clone());
+        let mut device = PolledDriver::new(endpoint, reader, writer, &mut line);
+        let (client, endpoint) = Host::new("host", "1.0.0").connect(2, Instant::ZERO);
+        let (reader, writer) = packets(framing, down.clone(), up);
+        let clock = ManualClock::default();
+        let side = Driver::new(endpoint, reader, writer, clock, &mut client_line, &mut output);
+        let mut steps = [
+            by_executor(side.run()),
+            Box::new(move || {
+                assert_ne!(device.poll(Instant::ZERO), Ok(NextPoll::Closed));
+            }),
+        ];
+        assert_eq!(talk(&client, &mut steps), (Revision::V2026_07_28, "21.5".into(), 1));
+        assert!(down.0.borrow().is_empty());
+    }
+}
+
+#[test]
+fn a_damaged_packet_is_refused_and_counted() {
+    for framing in [PacketFraming::Cobs, PacketFraming::Slip] {
+        let (up, down) = (OneWayPipe::default(), OneWayPipe::default());
+        let mut line = [0; 1024];
+        let (mut reader, writer) = packets(framing, up.clone(), down.clone());
+        let (_, mut packet) = packets(framing, OneWayPipe::default(), up.clone());
+        let (mut answers, _) = packets(framing, down.clone(), up.clone());
+        let endpoint = server().endpoint(1).unwrap();
+        let mut device = PolledDriver::new(endpoint, &mut reader, writer, &mut line);
+        let mut ask = |damage: u8| {
+            let ping = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+            let mut rest = &ping[..];
+            while !rest.is_empty() {
+                let length = embedded_io::Write::write(&mut packet, rest).unwrap();
+                rest = &rest[length..];
+            }
+            embedded_io::Write::flush(&mut packet).unwrap();
+            up.0.borrow_mut()[9] ^= damage;
+            while device.poll(Instant::ZERO) == Ok(NextPoll::Now) {}
+            let mut answer = String::new();
+            while answers.read_ready().unwrap() {
+                let mut bytes = [0; 10];
+                let length = embedded_io::Read::read(&mut answers, &mut bytes).unwrap();
+                answer.push_str(str::from_utf8(&bytes[..length]).unwrap());
+            }
+            answer.trim().to_owned()
+        };
+        assert_eq!(ask(0), r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        assert!(ask(1).contains("-32700"));
+        assert_eq!(ask(0), r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        drop(device);
+        assert_eq!(reader.damaged(), 1);
+    }
 }
 
 /// Returns the revision, the result of the tool, and the number of progress notifications.
