@@ -52,7 +52,7 @@ impl PanicGuard {
     /// assert_eq!(panicked.text(), "out of paper");
     /// ```
     #[must_use]
-    pub const fn new(run: fn(&mut dyn FnMut()) -> Result<(), Box<dyn Any + Send>>) -> Self {
+    pub const fn new(run: Run) -> Self {
         Self(Some(run))
     }
 
@@ -68,7 +68,7 @@ impl PanicGuard {
         let (mut function, mut returned) = (Some(function), None);
         run(&mut || returned = function.take().map(|function| function()))
             .map_err(Panicked::from_payload)?;
-        returned.ok_or_else(|| Panicked(Cow::Borrowed("")))
+        returned.ok_or(Panicked(Cow::Borrowed("")))
     }
 
     /// Drops a value of the application.
