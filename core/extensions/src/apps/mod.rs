@@ -255,30 +255,12 @@ pub fn model_tools<'t>(
 pub fn check_app_call<'t>(
     tools: impl IntoIterator<Item = &'t Tool>,
     name: &str,
-) -> Result<(), AppCallError> {
+) -> Result<(), PageError> {
     match tools.into_iter().find(|tool| tool.name == name) {
-        None => Err(AppCallError::UnknownTool { name: name.into() }),
+        None => Err(PageError::UnknownTool { name: name.into() }),
         Some(tool) if is_visible(tool, &Visibility::App) => Ok(()),
-        Some(_) => Err(AppCallError::NotForApps { name: name.into() }),
+        Some(_) => Err(PageError::NotForApps { name: name.into() }),
     }
-}
-
-/// Why a page must not call a tool.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AppCallError {
-    /// The server of the page has no such tool.
-    #[error("the server of the page has no tool {name:?}")]
-    UnknownTool {
-        /// The name.
-        name: String,
-    },
-    /// Only the model may call the tool.
-    #[error("the tool {name:?} is not for pages")]
-    NotForApps {
-        /// The name.
-        name: String,
-    },
 }
 
 fn is_visible(tool: &Tool, caller: &Visibility) -> bool {
@@ -299,7 +281,7 @@ pub struct AppPage {
     pub ui: PageUi,
 }
 
-/// Why a page cannot be shown.
+/// Why a page cannot be shown, or must not call a tool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageError {
@@ -317,6 +299,18 @@ pub enum PageError {
     InvalidContents {
         /// The URI.
         uri: String,
+    },
+    /// The page calls a tool that its server does not have.
+    #[error("the server of the page has no tool {name:?}")]
+    UnknownTool {
+        /// The name.
+        name: String,
+    },
+    /// The page calls a tool that only the model may call.
+    #[error("the tool {name:?} is not for pages")]
+    NotForApps {
+        /// The name.
+        name: String,
     },
 }
 

@@ -64,10 +64,37 @@ pub struct SkillResource {
     pub size: u64,
 }
 
-/// Why an entry contradicts itself or is too large: the fault of the server.
+/// Why a skill, or a part of one, is not valid: the fault of its author, or of the server that
+/// describes it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSkill {
+    /// The URI is not `<scheme>://<skill-path>/SKILL.md`.
+    #[error("{0}")]
+    Uri(Cow<'static, str>),
+    /// A digest is not `sha256:` and 64 lower-case hexadecimal digits.
+    #[error("a digest is `sha256:` and 64 lower-case hexadecimal digits")]
+    Digest,
+    /// The `SKILL.md` does not begin with a frontmatter: a YAML mapping with a JSON form.
+    #[error("{0}")]
+    Frontmatter(Cow<'static, str>),
+    /// A field of the frontmatter is missing, too long, empty, or of the wrong type.
+    #[error("the frontmatter has no `{field}` that is {expected}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// The required type and length.
+        expected: &'static str,
+    },
+    /// The frontmatter of the `SKILL.md` is not that of the entry, in the named field.
+    #[error("the frontmatter is not that of the entry: the field {0:?} differs")]
+    Difference(String),
+    /// A member of the entry is missing or has another form.
+    #[error("{0}")]
+    Form(String),
+    /// The entry is that of another skill than the requested one.
+    #[error("the server answered with the entry of {0:?}")]
+    OtherSkill(String),
     /// The last segment of the skill's path is not its name.
     #[error("the path ends with {segment:?}, but the name of the skill is {name:?}")]
     Name {
@@ -79,8 +106,8 @@ pub enum InvalidSkill {
     /// Its files do not contain the `SKILL.md`.
     #[error("the files of the skill do not contain its `SKILL.md`")]
     Incomplete,
-    /// A file is listed twice.
-    #[error("the file {0:?} is listed twice")]
+    /// A file of the skill, or the skill itself, is listed twice.
+    #[error("{0:?} is listed twice")]
     Duplicate(String),
     /// A file is not in the directory of the skill.
     #[error("the file {0:?} is not in the directory of the skill")]
@@ -296,12 +323,6 @@ const ALGORITHM: &str = "sha256:";
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SkillDigest([u8; 32]);
 
-/// A text is not a [`SkillDigest`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a digest is `sha256:` and 64 lower-case hexadecimal digits")]
-#[non_exhaustive]
-pub struct InvalidSkillDigest;
-
 impl SkillDigest {
     /// Computes the digest of `bytes`.
     #[must_use]
@@ -330,17 +351,17 @@ impl fmt::Debug for SkillDigest {
 }
 
 impl FromStr for SkillDigest {
-    type Err = InvalidSkillDigest;
+    type Err = InvalidSkill;
 
-    fn from_str(text: &str) -> Result<Self, InvalidSkillDigest> {
-        let digits = text.strip_prefix(ALGORITHM).ok_or(InvalidSkillDigest)?.as_bytes();
+    fn from_str(text: &str) -> Result<Self, InvalidSkill> {
+        let digits = text.strip_prefix(ALGORITHM).ok_or(InvalidSkill::Digest)?.as_bytes();
         if digits.len() != 64 {
-            return Err(InvalidSkillDigest);
+            return Err(InvalidSkill::Digest);
         }
         let value = |digit: u8| match digit {
             b'0'..=b'9' => Ok(digit - b'0'),
             b'a'..=b'f' => Ok(digit - b'a' + 10),
-            _ => Err(InvalidSkillDigest),
+            _ => Err(InvalidSkill::Digest),
         };
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
@@ -500,7 +521,7 @@ mod digest_tests {
             format!("sha256:{hex}0"),
             format!("sha256:{}g", &hex[1..]),
         ] {
-            assert_eq!(other.parse::<SkillDigest>(), Err(InvalidSkillDigest), "{other}");
+            assert_eq!(other.parse::<SkillDigest>(), Err(InvalidSkill::Digest), "{other}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The frontmatter of a `SKILL.md`.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -12,7 +13,8 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Number, Value};
 
-use super::uri::{InvalidSkillName, check_name};
+use super::entry::InvalidSkill;
+use super::uri::check_name;
 
 /// The longest frontmatter, in bytes. 64 KiB: its description has 1,024 characters at most, so more
 /// is not metadata.
@@ -47,35 +49,6 @@ const MARK: &str = "---";
 #[derive(Clone)]
 pub struct Frontmatter(Map<String, Value>);
 
-/// Why a `SKILL.md` has no usable frontmatter: the fault of its author.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidFrontmatter {
-    /// The file is not UTF-8.
-    #[error("the file is not UTF-8")]
-    Encoding,
-    /// The file does not begin with a line `---`, or no second one follows within 64 KiB.
-    #[error("the file does not begin with a frontmatter between two lines `---`")]
-    Missing,
-    /// The frontmatter is not a YAML mapping with a JSON form.
-    #[error(transparent)]
-    Yaml(#[from] InvalidYaml),
-    /// `name` or `description` is missing or no text.
-    #[error("the frontmatter has no text called `{0}`")]
-    Required(&'static str),
-    /// The name is not one of a skill.
-    #[error(transparent)]
-    Name(#[from] InvalidSkillName),
-    /// A field is too long, empty, or of the wrong type.
-    #[error("`{field}` is {expected}")]
-    Field {
-        /// The field.
-        field: &'static str,
-        /// The required type and length.
-        expected: &'static str,
-    },
-}
-
 impl Frontmatter {
     /// Reads the frontmatter at the beginning of a `SKILL.md`, and returns it with the rest of the
     /// file: the instructions.
@@ -86,11 +59,13 @@ impl Frontmatter {
     ///
     /// The frontmatter is missing, or has no name or no description.
     // MCP 2026-07-28 skills:skills#skill-format [SKILL-009]
-    pub fn parse(file: &[u8]) -> Result<(Self, &str), InvalidFrontmatter> {
-        let text = core::str::from_utf8(file).map_err(|_| InvalidFrontmatter::Encoding)?;
-        let (first, rest) = text.split_once('\n').ok_or(InvalidFrontmatter::Missing)?;
+    pub fn parse(file: &[u8]) -> Result<(Self, &str), InvalidSkill> {
+        let missing =
+            || invalid("the file does not begin with a frontmatter between two lines `---`");
+        let text = core::str::from_utf8(file).map_err(|_| invalid("the file is not UTF-8"))?;
+        let (first, rest) = text.split_once('\n').ok_or_else(missing)?;
         if first.trim_end() != MARK {
-            return Err(InvalidFrontmatter::Missing);
+            return Err(missing());
         }
         let mut length = 0;
         for line in rest.split_inclusive('\n') {
@@ -103,13 +78,13 @@ impl Frontmatter {
                 break;
             }
         }
-        Err(InvalidFrontmatter::Missing)
+        Err(missing())
     }
 
-    fn new(fields: Map<String, Value>) -> Result<Self, InvalidFrontmatter> {
-        for required in ["name", "description"] {
-            if !fields.get(required).is_some_and(Value::is_string) {
-                return Err(InvalidFrontmatter::Required(required));
+    fn new(fields: Map<String, Value>) -> Result<Self, InvalidSkill> {
+        for field in ["name", "description"] {
+            if !fields.get(field).is_some_and(Value::is_string) {
+                return Err(InvalidSkill::Field { field, expected: "a text" });
             }
         }
         Ok(Self(fields))
@@ -184,9 +159,9 @@ impl Frontmatter {
     ///
     /// A field breaks a rule: the fault of the skill's author.
     // MCP 2026-07-28 skills:skills#skill-format [SKILL-007]
-    pub fn check(&self) -> Result<(), InvalidFrontmatter> {
+    pub fn check(&self) -> Result<(), InvalidSkill> {
         check_name(self.name())?;
-        let invalid = |field, expected| Err(InvalidFrontmatter::Field { field, expected });
+        let invalid = |field, expected| Err(InvalidSkill::Field { field, expected });
         let length = self.description().chars().count();
         if self.description().trim().is_empty() || length > DESCRIPTION_MAX {
             return invalid("description", "a text of 1 to 1024 characters");
@@ -205,6 +180,10 @@ impl Frontmatter {
         }
         Ok(())
     }
+}
+
+fn invalid(reason: impl Into<Cow<'static, str>>) -> InvalidSkill {
+    InvalidSkill::Frontmatter(reason.into())
 }
 
 /// Whether two values are the same. Readers of YAML and of JSON differ in how they write a number.
@@ -260,35 +239,6 @@ const DEPTH_MAX: usize = 32;
 /// value many times over, and without them 64 KiB of text do not come near.
 const WEIGHT_MAX: usize = 1 << 20;
 
-/// Why a text is not a YAML mapping that has a JSON form.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidYaml {
-    /// It is not YAML.
-    #[error("{reason}, in line {line}")]
-    Syntax {
-        /// The reason.
-        reason: String,
-        /// The line in the file, from 1.
-        line: usize,
-    },
-    /// It is not one mapping.
-    #[error("the frontmatter is not a mapping, such as `name: refunds`")]
-    NotMapping,
-    /// A key appears twice.
-    #[error("the key {0:?} appears twice")]
-    DuplicateKey(String),
-    /// A key is a list or a mapping, which JSON does not have.
-    #[error("a key is not a text")]
-    Key,
-    /// A value has no JSON form: it is infinite, not a number, or has a tag of its own.
-    #[error("the value {0:?} has no JSON form")]
-    Value(String),
-    /// It is nested deeper than 32 levels, or becomes larger than 1 MiB by its aliases.
-    #[error("the frontmatter is nested too deeply, or too large")]
-    TooLarge,
-}
-
 /// A collection whose end has not come yet.
 enum Open {
     Sequence(Vec<Value>),
@@ -306,7 +256,7 @@ struct Builder {
 }
 
 /// Parses one YAML document that is a mapping.
-pub(super) fn parse_mapping(text: &str) -> Result<Map<String, Value>, InvalidYaml> {
+pub(super) fn parse_mapping(text: &str) -> Result<Map<String, Value>, InvalidSkill> {
     // Two levels more than the builder accepts, so that the builder reports the depth.
     let mut options = granit_parser::options! {
         disallow_directives: true,
@@ -322,17 +272,33 @@ pub(super) fn parse_mapping(text: &str) -> Result<Map<String, Value>, InvalidYam
     }
     match builder.document {
         Some(Value::Object(fields)) => Ok(fields),
-        _ => Err(InvalidYaml::NotMapping),
+        _ => Err(not_mapping()),
     }
 }
 
-fn syntax(error: ScanError) -> InvalidYaml {
+fn syntax(error: ScanError) -> InvalidSkill {
     // The text begins in the second line of the file.
-    InvalidYaml::Syntax { reason: error.info(), line: error.marker().line() + 1 }
+    invalid(format!("{}, in line {}", error.info(), error.marker().line() + 1))
+}
+
+fn not_mapping() -> InvalidSkill {
+    invalid("the frontmatter is not a mapping, such as `name: refunds`")
+}
+
+fn not_json(value: &str) -> InvalidSkill {
+    invalid(format!("the value {value:?} has no JSON form"))
+}
+
+fn not_text() -> InvalidSkill {
+    invalid("a key of the frontmatter is not a text")
+}
+
+fn too_large() -> InvalidSkill {
+    invalid("the frontmatter is nested deeper than 32 levels, or its aliases make it too large")
 }
 
 impl Builder {
-    fn take(&mut self, event: Event<'_>) -> Result<(), InvalidYaml> {
+    fn take(&mut self, event: Event<'_>) -> Result<(), InvalidSkill> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 if let Some((Open::Mapping(_, key @ None), _)) = self.open.last_mut() {
@@ -352,15 +318,15 @@ impl Builder {
                 Some((Open::Mapping(fields, _), anchor)) => {
                     self.complete(Value::Object(fields), anchor)
                 }
-                None => Err(InvalidYaml::NotMapping),
+                None => Err(not_mapping()),
             },
             Event::Alias(id) => {
                 // An alias within its own value has no JSON form.
                 let named = self.anchors.get(&id);
-                let value = named.ok_or_else(|| InvalidYaml::Value("*alias".to_owned()))?.clone();
+                let value = named.ok_or_else(|| not_json("*alias"))?.clone();
                 self.grow_by(&value)?;
                 if let Some((Open::Mapping(_, key @ None), _)) = self.open.last_mut() {
-                    let Value::String(text) = value else { return Err(InvalidYaml::Key) };
+                    let Value::String(text) = value else { return Err(not_text()) };
                     *key = Some(text);
                     return Ok(());
                 }
@@ -371,19 +337,19 @@ impl Builder {
         }
     }
 
-    fn begin(&mut self, collection: Open, anchor: usize) -> Result<(), InvalidYaml> {
+    fn begin(&mut self, collection: Open, anchor: usize) -> Result<(), InvalidSkill> {
         if let Some((Open::Mapping(_, None), _)) = self.open.last() {
-            return Err(InvalidYaml::Key);
+            return Err(not_text());
         }
         if self.open.len() >= DEPTH_MAX {
-            return Err(InvalidYaml::TooLarge);
+            return Err(too_large());
         }
         self.open.push((collection, anchor));
         self.grow(0)
     }
 
     /// Adds a value to the collection that contains it.
-    fn complete(&mut self, value: Value, anchor: usize) -> Result<(), InvalidYaml> {
+    fn complete(&mut self, value: Value, anchor: usize) -> Result<(), InvalidSkill> {
         if anchor != 0 {
             self.grow_by(&value)?;
             self.anchors.insert(anchor, value.clone());
@@ -391,25 +357,25 @@ impl Builder {
         match self.open.last_mut() {
             Some((Open::Sequence(items), _)) => items.push(value),
             Some((Open::Mapping(fields, key), _)) => {
-                let key = key.take().ok_or(InvalidYaml::Key)?;
+                let key = key.take().ok_or_else(not_text)?;
                 if fields.contains_key(&key) {
-                    return Err(InvalidYaml::DuplicateKey(key));
+                    return Err(invalid(format!("the key {key:?} appears twice")));
                 }
                 fields.insert(key, value);
             }
-            None if self.document.is_some() => return Err(InvalidYaml::NotMapping),
+            None if self.document.is_some() => return Err(not_mapping()),
             None => self.document = Some(value),
         }
         Ok(())
     }
 
-    fn grow(&mut self, text: usize) -> Result<(), InvalidYaml> {
+    fn grow(&mut self, text: usize) -> Result<(), InvalidSkill> {
         self.weight = self.weight.saturating_add(text + 16);
-        if self.weight > WEIGHT_MAX { Err(InvalidYaml::TooLarge) } else { Ok(()) }
+        if self.weight > WEIGHT_MAX { Err(too_large()) } else { Ok(()) }
     }
 
     // The depth of a value is bounded, and so is the recursion.
-    fn grow_by(&mut self, value: &Value) -> Result<(), InvalidYaml> {
+    fn grow_by(&mut self, value: &Value) -> Result<(), InvalidSkill> {
         self.grow(value.as_str().map_or(0, str::len))?;
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.grow_by(item)),
@@ -423,8 +389,8 @@ impl Builder {
 }
 
 /// Resolves a scalar by the core schema.
-fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, InvalidYaml> {
-    let invalid = || InvalidYaml::Value(text.to_owned());
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, InvalidSkill> {
+    let invalid = || not_json(text);
     let Some(tag) = tag else {
         // Quoted and block scalars are texts.
         return match style {
@@ -507,11 +473,9 @@ fn is_float(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use alloc::format;
-
     use super::*;
 
-    fn parse(text: &str) -> Result<Frontmatter, InvalidFrontmatter> {
+    fn parse(text: &str) -> Result<Frontmatter, InvalidSkill> {
         Frontmatter::parse(text.as_bytes()).map(|(frontmatter, _rest)| frontmatter)
     }
 
@@ -524,19 +488,24 @@ mod tests {
         assert_eq!((frontmatter.name(), frontmatter.description(), rest), ("a", "b", ""));
         let windows = PLAIN.replace('\n', "\r\n");
         assert_eq!(parse(&windows).unwrap(), parse(PLAIN).unwrap());
+        let is_missing = |parsed: Result<Frontmatter, InvalidSkill>| {
+            parsed.is_err_and(|error| error.to_string().contains("two lines `---`"))
+        };
         for missing in
             ["", "---", "# Refunds\n", "---\nname: a\ndescription: b\n", "\u{feff}---\n---\n"]
         {
-            assert_eq!(parse(missing), Err(InvalidFrontmatter::Missing), "{missing:?}");
+            assert!(is_missing(parse(missing)), "{missing:?}");
         }
-        assert_eq!(parse("---\nname: a\n---\n"), Err(InvalidFrontmatter::Required("description")));
-        assert_eq!(
-            parse("---\nname: 7\ndescription: b\n---\n"),
-            Err(InvalidFrontmatter::Required("name"))
-        );
-        assert_eq!(Frontmatter::parse(b"---\n\xff\n---\n"), Err(InvalidFrontmatter::Encoding));
+        let no_text = |text: &str| match parse(text) {
+            Err(InvalidSkill::Field { field, .. }) => field,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(no_text("---\nname: a\n---\n"), "description");
+        assert_eq!(no_text("---\nname: 7\ndescription: b\n---\n"), "name");
+        let encoding = Frontmatter::parse(b"---\n\xff\n---\n").unwrap_err().to_string();
+        assert!(encoding.contains("UTF-8"), "{encoding}");
         let long = format!("---\nname: a\ndescription: {}\n---\n", "b".repeat(LENGTH_MAX));
-        assert_eq!(parse(&long), Err(InvalidFrontmatter::Missing));
+        assert!(is_missing(parse(&long)));
     }
 
     #[test]
@@ -550,7 +519,7 @@ mod tests {
             Ok(())
         );
         let field = |more: &str| match check(more) {
-            Err(InvalidFrontmatter::Field { field, .. }) => field,
+            Err(InvalidSkill::Field { field, .. }) => field,
             other => panic!("{other:?}"),
         };
         assert_eq!(field("license: [MIT]\n"), "license");
@@ -562,7 +531,7 @@ mod tests {
             assert!(described(text).is_err());
         }
         let named = Frontmatter::from_name("Refunds", "d").check();
-        assert_eq!(named, Err(InvalidSkillName::Character('R').into()));
+        assert!(matches!(named, Err(InvalidSkill::Field { field: "name", .. })));
     }
 
     #[test]
@@ -598,14 +567,17 @@ mod tests {
 
 #[cfg(test)]
 mod yaml_tests {
-    use alloc::format;
-
     use serde_json::json;
 
     use super::*;
 
-    fn parse(text: &str) -> Result<Value, InvalidYaml> {
+    fn parse(text: &str) -> Result<Value, InvalidSkill> {
         parse_mapping(text).map(Value::Object)
+    }
+
+    fn assert_refused(text: &str, reason: &str) {
+        let refused = parse(text).unwrap_err().to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
     }
 
     #[test]
@@ -623,7 +595,7 @@ mod yaml_tests {
             })
         );
         for text in ["a: .inf", "a: -.Inf", "a: .nan", "a: !!int x", "a: !own x"] {
-            assert!(matches!(parse(text), Err(InvalidYaml::Value(_))), "{text}");
+            assert_refused(text, "has no JSON form");
         }
     }
 
@@ -642,34 +614,34 @@ mod yaml_tests {
 
     #[test]
     fn other_documents_are_refused_with_a_reason() {
-        assert_eq!(parse(""), Err(InvalidYaml::NotMapping));
-        assert_eq!(parse("- a"), Err(InvalidYaml::NotMapping));
-        assert_eq!(parse("a: 1\n---\nb: 2\n"), Err(InvalidYaml::NotMapping));
-        assert_eq!(parse("a: 1\na: 2\n"), Err(InvalidYaml::DuplicateKey("a".into())));
-        assert_eq!(parse("[a]: 1\n"), Err(InvalidYaml::Key));
-        assert!(matches!(parse("a: b: c\n"), Err(InvalidYaml::Syntax { line: 2, .. })));
-        assert!(matches!(parse("%YAML 1.1\n---\na: 1\n"), Err(InvalidYaml::Syntax { .. })));
+        assert_eq!(parse(""), Err(not_mapping()));
+        assert_eq!(parse("- a"), Err(not_mapping()));
+        assert_eq!(parse("a: 1\n---\nb: 2\n"), Err(not_mapping()));
+        assert_refused("a: 1\na: 2\n", "the key \"a\" appears twice");
+        assert_refused("[a]: 1\n", "a key of the frontmatter is not a text");
+        assert_refused("a: b: c\n", "in line 2");
+        assert_refused("%YAML 1.1\n---\na: 1\n", "in line 2");
     }
 
     #[test]
     fn aliases_are_copied_within_a_bound() {
         assert_eq!(parse("a: &x [1]\nb: *x\n").unwrap(), json!({"a": [1], "b": [1]}));
         assert_eq!(parse("a: &x k\n*x : 1\n").unwrap(), json!({"a": "k", "k": 1}));
-        assert!(matches!(parse("a: &x [*x]\n"), Err(InvalidYaml::Value(_))));
+        assert_refused("a: &x [*x]\n", "has no JSON form");
         // Each line is ten times the one before it.
         let mut text = String::from("a0: &a0 xxxxxxxxxx\n");
         for n in 1..12 {
             let before = alloc::vec![format!("*a{}", n - 1); 10].join(", ");
             text.push_str(&format!("a{n}: &a{n} [{before}]\n"));
         }
-        assert_eq!(parse(&text), Err(InvalidYaml::TooLarge));
+        assert_eq!(parse(&text), Err(too_large()));
     }
 
     #[test]
     fn nesting_is_bounded() {
         let nested = |depth| format!("a: {}{}\n", "[".repeat(depth), "]".repeat(depth));
         assert!(parse(&nested(DEPTH_MAX - 1)).is_ok());
-        assert_eq!(parse(&nested(DEPTH_MAX)), Err(InvalidYaml::TooLarge));
+        assert_eq!(parse(&nested(DEPTH_MAX)), Err(too_large()));
         assert!(parse(&nested(10_000)).is_err());
     }
 }

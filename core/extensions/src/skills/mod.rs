@@ -9,24 +9,21 @@ mod set;
 mod uri;
 
 pub use client::{
-    InvalidEntry, InvalidListed, LoadedSkill, NotApproved, OfferedSkill, RefreshedSkill,
-    SkillApproval, SkillChild, SkillClient, SkillDirectory, SkillError, SkillFile, SkillId,
-    SkillListing, VerificationError, declare,
+    InvalidListed, LoadedSkill, NotApproved, OfferedSkill, SkillApproval, SkillChild, SkillClient,
+    SkillDirectory, SkillError, SkillFile, SkillId, SkillListing, VerificationError, declare,
 };
 pub use entry::{
-    InvalidSkill, InvalidSkillDigest, SKILL_BYTES_MAX, SKILL_FILES_MAX, Skill, SkillDigest,
-    SkillLimits, SkillResource, SkillResources,
+    InvalidSkill, SKILL_BYTES_MAX, SKILL_FILES_MAX, Skill, SkillDigest, SkillLimits, SkillResource,
+    SkillResources,
 };
-pub use frontmatter::{Frontmatter, InvalidFrontmatter, InvalidYaml};
+pub use frontmatter::Frontmatter;
 pub use messages::{
     GET_SKILL, GetSkillParams, GetSkillResult, LIST_SKILLS, ListSkillsParams, ListSkillsResult,
     READ_DIRECTORY, ReadDirectoryParams, ReadDirectoryResult,
 };
 pub use server::{ServedSkills, SkillSettings};
-pub use set::{
-    GeneratedSkill, SkillChanges, SkillReadError, SkillSet, SkillSetBuilder, SkillSetError,
-};
-pub use uri::{InvalidSkillName, InvalidSkillReference, InvalidSkillUri, SkillUri, check_name};
+pub use set::{GeneratedSkill, SkillChanges, SkillSet, SkillSetBuilder, SkillSetError};
+pub use uri::{SkillUri, check_name};
 
 /// The identifier of the extension.
 pub const ID: &str = "io.modelcontextprotocol/skills";

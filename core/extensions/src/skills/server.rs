@@ -22,7 +22,7 @@ use super::messages::{
     GET_SKILL, GetSkillParams, GetSkillResult, LIST_SKILLS, ListSkillsParams, ListSkillsResult,
     READ_DIRECTORY, ReadDirectoryParams, ReadDirectoryResult,
 };
-use super::set::{PAGE_SIZE_DEFAULT, SkillChanges, SkillReadError, SkillSet};
+use super::set::{PAGE_SIZE_DEFAULT, SkillChanges, SkillSet};
 
 /// Serves a [`SkillSet`], which can be replaced while the server runs. A clone is another handle to
 /// the same skills.
@@ -180,11 +180,13 @@ impl ServedSkills {
     // MCP 2026-07-28 skills:skills#error-handling [SKILL-092]
     fn read(&self, uri: &str) -> Result<ReadResourceResult, HandlerError> {
         match self.set().read(uri) {
-            Ok(contents) => {
+            Ok(Some(contents)) => {
                 Ok(ReadResourceResult::new([contents]).cached(self.options.cache.clone()))
             }
-            Err(SkillReadError::NotFound) => Err(HandlerError::resource_not_found(uri)),
-            Err(error) => Err(HandlerError::failed(format!("{error}"))),
+            Ok(None) => Err(HandlerError::resource_not_found(uri)),
+            Err(error) => {
+                Err(HandlerError::failed(format!("the generated SKILL.md is not valid: {error}")))
+            }
         }
     }
 

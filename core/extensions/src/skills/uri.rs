@@ -5,10 +5,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::catalog::{InvalidUri, check_uri};
+use mcp_sansio::catalog::check_uri;
 use percent_encoding::percent_decode_str;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
+
+use super::entry::InvalidSkill;
 
 /// The file that makes a directory a skill.
 pub(super) const SKILL_FILE: &str = "SKILL.md";
@@ -26,8 +28,8 @@ pub(super) const SKILL_FILE: &str = "SKILL.md";
 /// assert_eq!(uri.name(), "refunds");
 /// assert_eq!(uri.root(), "skill://acme/billing/refunds");
 /// assert_eq!(
-///     uri.resolve("examples/email.md")?,
-///     "skill://acme/billing/refunds/examples/email.md",
+///     uri.resolve("examples/email.md").as_deref(),
+///     Some("skill://acme/billing/refunds/examples/email.md"),
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -36,58 +38,30 @@ pub(super) const SKILL_FILE: &str = "SKILL.md";
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SkillUri(String);
 
-/// Why a text is not the URI of a skill.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidSkillUri {
-    /// It is not an absolute URI.
-    #[error("the URI of a skill is absolute: {0}")]
-    Syntax(#[from] InvalidUri),
-    /// It does not have the form `<scheme>://<skill-path>/SKILL.md`.
-    #[error("the URI of a skill has the form `<scheme>://<skill-path>/SKILL.md`")]
-    Form,
-    /// It has an empty segment, `.` or `..`.
-    #[error("the path of a skill has no empty segments and neither `.` nor `..`")]
-    Segment,
-    /// The path is not two names with a `/` between them, as
-    /// [`SkillId::path`](super::SkillId::path) writes them.
-    #[error("the path is not one that `SkillId::path` wrote")]
-    Path,
-}
-
-/// Why a reference in a skill does not lead to a file of the skill.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidSkillReference {
-    /// It is empty, or only a fragment.
-    #[error("the reference is empty")]
-    Empty,
-    /// It leads out of the skill: it is an absolute path, has too many `..`, or is the URI of
-    /// another resource. To follow it is a decision of the host.
-    #[error("{0:?} leads out of the skill")]
-    Outside(String),
-}
-
 impl SkillUri {
     /// Parses the URI of a `SKILL.md`.
     ///
     /// # Errors
     ///
-    /// The text is not one: see [`InvalidSkillUri`].
+    /// [`InvalidSkill::Uri`]: the text is not one.
     // MCP 2026-07-28 skills:skills#resource-mapping [SKILL-011] [SKILL-018]: any scheme.
-    pub fn parse(uri: impl Into<String>) -> Result<Self, InvalidSkillUri> {
+    pub fn parse(uri: impl Into<String>) -> Result<Self, InvalidSkill> {
+        let form = || {
+            let form = "the URI of a skill has the form `<scheme>://<skill-path>/SKILL.md`";
+            InvalidSkill::Uri(form.into())
+        };
         let uri = uri.into();
-        check_uri(&uri)?;
-        let (_scheme, path) = uri.split_once("://").ok_or(InvalidSkillUri::Form)?;
-        if path.contains(['?', '#']) {
-            return Err(InvalidSkillUri::Form);
-        }
-        let (root, file) = path.rsplit_once('/').ok_or(InvalidSkillUri::Form)?;
-        if file != SKILL_FILE {
-            return Err(InvalidSkillUri::Form);
+        check_uri(&uri).map_err(|error| {
+            InvalidSkill::Uri(format!("the URI of a skill is absolute: {error}").into())
+        })?;
+        let (_scheme, path) = uri.split_once("://").ok_or_else(form)?;
+        let (root, file) = path.rsplit_once('/').ok_or_else(form)?;
+        if file != SKILL_FILE || path.contains(['?', '#']) {
+            return Err(form());
         }
         if !is_plain_path(root) {
-            return Err(InvalidSkillUri::Segment);
+            let segment = "the path of a skill has no empty segments and neither `.` nor `..`";
+            return Err(InvalidSkill::Uri(segment.into()));
         }
         Ok(Self(uri))
     }
@@ -126,39 +100,36 @@ impl SkillUri {
     /// Resolves a reference in the skill, such as `references/FORMS.md`, against its directory. A
     /// fragment (`#part`) is dropped. `.` is the directory itself.
     ///
-    /// # Errors
-    ///
-    /// The reference is empty or leads out of the skill: the fault of the skill, or of the model
-    /// that follows it.
+    /// Returns `None` if the reference is empty or leads out of the skill: it is an absolute path,
+    /// has too many `..`, or is the URI of another resource. To follow it is a decision of the host.
     // MCP 2026-07-28 skills:skills#relative-references [SKILL-071]
-    pub fn resolve(&self, reference: &str) -> Result<String, InvalidSkillReference> {
+    pub fn resolve(&self, reference: &str) -> Option<String> {
         let path = reference.split('#').next().unwrap_or_default();
         if path.is_empty() {
-            return Err(InvalidSkillReference::Empty);
+            return None;
         }
-        let outside = || InvalidSkillReference::Outside(reference.to_string());
         let path = path.strip_suffix('/').unwrap_or(path);
         if check_uri(path).is_ok() {
             // MCP 2026-07-28 skills:skills#security-considerations [SKILL-098]: the caller reads the
             // result from the skill's own server.
             let inside = path == self.root() || self.contains(path);
-            return if inside { Ok(path.to_string()) } else { Err(outside()) };
+            return inside.then(|| path.to_string());
         }
         let mut segments = Vec::new();
         for segment in path.split('/') {
             match segment {
                 "." => {}
-                ".." => drop(segments.pop().ok_or_else(outside)?),
+                ".." => drop(segments.pop()?),
                 // An absolute path, or `a//b`.
-                "" => return Err(outside()),
+                "" => return None,
                 name => segments.push(encode_segment(name, false, true)),
             }
         }
         if segments.is_empty() {
-            return Ok(self.root().to_string());
+            return Some(self.root().to_string());
         }
         let uri = format!("{}/{}", self.root(), segments.join("/"));
-        if self.contains(&uri) { Ok(uri) } else { Err(outside()) }
+        self.contains(&uri).then_some(uri)
     }
 }
 
@@ -260,48 +231,30 @@ impl<'de> Deserialize<'de> for SkillUri {
 // Agent Skills specification, `name` field: "Must be 1-64 characters".
 const LENGTH_MAX: usize = 64;
 
-/// Why a text is not the name of a skill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidSkillName {
-    /// It is empty or has more than 64 characters.
-    #[error("a skill's name has 1 to 64 characters")]
-    Length,
-    /// It contains a character other than lower-case letters, digits and hyphens.
-    #[error("a skill's name has no {0:?}: only lower-case letters, digits and hyphens")]
-    Character(char),
-    /// It begins or ends with a hyphen, or two hyphens follow each other.
-    #[error("hyphens of a skill's name stand between letters or digits, one at a time")]
-    Hyphen,
-}
-
 /// Checks the name of a skill: 1 to 64 lower-case letters, digits and single inner hyphens.
 ///
 /// Only the letters a to z are accepted: hosts differ in whether they accept others.
 ///
 /// ```
-/// use mcp_sansio_extensions::skills::{InvalidSkillName, check_name};
+/// use mcp_sansio_extensions::skills::check_name;
 ///
 /// assert_eq!(check_name("pdf-processing"), Ok(()));
-/// assert_eq!(check_name("PDF"), Err(InvalidSkillName::Character('P')));
+/// assert!(check_name("PDF").is_err());
 /// ```
 ///
 /// # Errors
 ///
-/// The name is invalid: see [`InvalidSkillName`].
+/// [`InvalidSkill::Field`]: the name is invalid.
 // MCP 2026-07-28 skills:skills#resource-mapping [SKILL-014]
-pub fn check_name(name: &str) -> Result<(), InvalidSkillName> {
-    if name.is_empty() || name.chars().count() > LENGTH_MAX {
-        return Err(InvalidSkillName::Length);
+pub fn check_name(name: &str) -> Result<(), InvalidSkill> {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    };
+    if name.len() <= LENGTH_MAX && name.split('-').all(is_word) {
+        return Ok(());
     }
-    let allowed = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-';
-    if let Some(other) = name.chars().find(|c| !allowed(c)) {
-        return Err(InvalidSkillName::Character(other));
-    }
-    if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
-        return Err(InvalidSkillName::Hyphen);
-    }
-    Ok(())
+    let expected = "a text of 1 to 64 lower-case letters, digits and single hyphens between them";
+    Err(InvalidSkill::Field { field: "name", expected })
 }
 
 #[cfg(test)]
@@ -350,12 +303,13 @@ mod tests {
             ("100%.md", "100%25.md"),
             ("skill://acme/refunds/x.md", "x.md"),
         ] {
-            assert_eq!(uri.resolve(reference).unwrap(), format!("skill://acme/refunds/{file}"));
+            let resolved = uri.resolve(reference);
+            assert_eq!(resolved.unwrap(), format!("skill://acme/refunds/{file}"));
         }
         for directory in [".", "a/..", "skill://acme/refunds"] {
             assert_eq!(uri.resolve(directory).unwrap(), "skill://acme/refunds", "{directory}");
         }
-        assert_eq!(uri.resolve("#part"), Err(InvalidSkillReference::Empty));
+        assert_eq!(uri.resolve("#part"), None);
     }
 
     #[test]
@@ -373,8 +327,7 @@ mod tests {
             "skill://acme/refunds/../x",
             "https://example.com/",
         ] {
-            let outside = InvalidSkillReference::Outside(reference.to_string());
-            assert_eq!(uri.resolve(reference), Err(outside), "{reference}");
+            assert_eq!(uri.resolve(reference), None, "{reference}");
         }
     }
 
@@ -400,17 +353,11 @@ mod name_tests {
         for name in ["a", "7", "git-workflow", "a1-b2-c3", &"x".repeat(64)] {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }
-        for (name, reason) in [
-            ("", InvalidSkillName::Length),
-            (&*"x".repeat(65), InvalidSkillName::Length),
-            ("Git", InvalidSkillName::Character('G')),
-            ("git_workflow", InvalidSkillName::Character('_')),
-            ("café", InvalidSkillName::Character('é')),
-            ("-git", InvalidSkillName::Hyphen),
-            ("git-", InvalidSkillName::Hyphen),
-            ("git--flow", InvalidSkillName::Hyphen),
-        ] {
-            assert_eq!(check_name(name), Err(reason), "{name}");
+        for name in
+            ["", &"x".repeat(65), "Git", "git_workflow", "café", "-git", "git-", "git--flow", "-"]
+        {
+            let refused = check_name(name);
+            assert!(matches!(refused, Err(InvalidSkill::Field { field: "name", .. })), "{name}");
         }
     }
 }

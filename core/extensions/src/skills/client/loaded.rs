@@ -11,10 +11,10 @@ use mcp_sansio_sync::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::{OfferedSkill, SkillClient, SkillError, VerificationError};
-use crate::skills::entry::{Skill, SkillDigest, SkillResource};
+use crate::skills::entry::{InvalidSkill, Skill, SkillDigest, SkillResource};
 use crate::skills::frontmatter::Frontmatter;
 use crate::skills::set::DIRECTORY;
-use crate::skills::uri::{InvalidSkillUri, SKILL_FILE, SkillUri};
+use crate::skills::uri::{SKILL_FILE, SkillUri};
 
 /// A skill that was loaded, with the entry that its files are verified against.
 ///
@@ -55,16 +55,6 @@ pub struct SkillDirectory {
     pub is_changed: bool,
 }
 
-/// The present entry of a loaded skill.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum RefreshedSkill {
-    /// Its files are the same.
-    Same(OfferedSkill),
-    /// Its files have changed, or are generated: approvals of the loaded skill do not cover it.
-    Changed(OfferedSkill),
-}
-
 impl LoadedSkill {
     /// Fetches the `SKILL.md` and compares it with the entry.
     // MCP 2026-07-28 skills:skills#frontmatter-verification [SKILL-078] [SKILL-079]
@@ -74,8 +64,7 @@ impl LoadedSkill {
         let invalid = |reason| VerificationError::Frontmatter { uri: uri.clone(), reason };
         let (frontmatter, body) = Frontmatter::parse(&content.bytes).map_err(invalid)?;
         if let Some(field) = skill.entry().frontmatter.difference(&frontmatter) {
-            let field = field.into();
-            return Err(VerificationError::Difference { uri, field }.into());
+            return Err(invalid(InvalidSkill::Difference(field.into())).into());
         }
         let body = content.bytes.len() - body.len();
         let file = SkillFile { origin: skill.id().clone(), uri, content };
@@ -114,7 +103,7 @@ impl LoadedSkill {
     /// The reference leads out of the skill, the entry does not list the file, the call failed, or
     /// the content is not what the entry says.
     pub async fn read(&self, reference: &str) -> Result<SkillFile, SkillError> {
-        let uri = self.skill.uri().resolve(reference)?;
+        let uri = resolve(self.skill.uri(), reference)?;
         self.read_uri(uri).await
     }
 
@@ -131,7 +120,7 @@ impl LoadedSkill {
         file: &SkillFile,
         reference: &str,
     ) -> Result<SkillFile, SkillError> {
-        let uri = self.root_of(file.uri()).resolve(reference)?;
+        let uri = resolve(&self.root_of(file.uri()), reference)?;
         self.read_uri(uri).await
     }
 
@@ -167,7 +156,7 @@ impl LoadedSkill {
     /// [`SkillError::Reference`]: the reference leads out of the skill.
     // MCP 2026-07-28 skills:skills#directory-reads-and-the-held-entry [SKILL-088]
     pub fn children(&self, reference: &str) -> Result<Vec<SkillChild>, SkillError> {
-        let uri = self.skill.uri().resolve(reference)?;
+        let uri = resolve(self.skill.uri(), reference)?;
         Ok(children(self.skill.entry(), &uri))
     }
 
@@ -182,7 +171,7 @@ impl LoadedSkill {
     /// [`SkillError::NoDirectories`], and those of [`read`](Self::read).
     // MCP 2026-07-28 skills:skills#directory-reads-and-the-held-entry [SKILL-089] [SKILL-091]
     pub async fn read_directory(&self, reference: &str) -> Result<SkillDirectory, SkillError> {
-        let uri = self.skill.uri().resolve(reference)?;
+        let uri = resolve(self.skill.uri(), reference)?;
         let found = self.client.directory(&uri).await?;
         let child = |resource: mcp_sansio::protocol::Resource| SkillChild {
             name: last_segment(&resource.uri).to_string(),
@@ -201,29 +190,20 @@ impl LoadedSkill {
         Ok(SkillDirectory { children: found, is_changed })
     }
 
-    /// Asks the server for the present entry of the skill. This skill keeps its own.
+    /// Asks the server for the present entry of the skill. This skill keeps its own. Unless they
+    /// [have the same files](Skill::has_same_files), approvals of this skill do not cover the present
+    /// one.
     ///
     /// # Errors
     ///
     /// Those of [`SkillClient::get`].
-    pub async fn refresh(&self) -> Result<RefreshedSkill, SkillError> {
-        let skill = self.client.get(self.skill.uri().as_str()).await?;
-        Ok(if skill.entry().has_same_files(self.skill.entry()) {
-            RefreshedSkill::Same(skill)
-        } else {
-            RefreshedSkill::Changed(skill)
-        })
+    pub async fn refresh(&self) -> Result<OfferedSkill, SkillError> {
+        self.client.get(self.skill.uri().as_str()).await
     }
 }
 
-impl RefreshedSkill {
-    /// Returns the skill with its present entry.
-    #[must_use]
-    pub fn into_skill(self) -> OfferedSkill {
-        match self {
-            Self::Same(skill) | Self::Changed(skill) => skill,
-        }
-    }
+fn resolve(skill: &SkillUri, reference: &str) -> Result<String, SkillError> {
+    skill.resolve(reference).ok_or_else(|| SkillError::Reference(reference.into()))
 }
 
 /// Reads a file of a skill, and compares it with the entry.
@@ -576,9 +556,10 @@ impl SkillId {
     /// # Errors
     ///
     /// The path was not written by it.
-    pub fn from_path(path: &str) -> Result<Self, InvalidSkillUri> {
-        let (server, uri) = path.split_once('/').ok_or(InvalidSkillUri::Path)?;
-        let decode = |name| decode(name).ok_or(InvalidSkillUri::Path);
+    pub fn from_path(path: &str) -> Result<Self, InvalidSkill> {
+        let other = || InvalidSkill::Uri("the path is not one that `SkillId::path` wrote".into());
+        let (server, uri) = path.split_once('/').ok_or_else(other)?;
+        let decode = |name| decode(name).ok_or_else(other);
         Ok(Self { server: decode(server)?, uri: SkillUri::parse(decode(uri)?)? })
     }
 }

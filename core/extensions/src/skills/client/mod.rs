@@ -4,12 +4,12 @@ mod loaded;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::jsonrpc::{Json, JsonError};
+use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::Resource;
 use mcp_sansio_handlers::extension::HostExtension;
 use mcp_sansio_handlers::handler::Threading;
@@ -18,18 +18,16 @@ use mcp_sansio_sync::Mutex;
 
 use super::ID;
 use super::entry::{InvalidSkill, Skill, SkillDigest, SkillLimits};
-use super::frontmatter::InvalidFrontmatter;
 use super::messages::{
     GET_SKILL, GetSkillParams, LIST_SKILLS, ListSkillsParams, READ_DIRECTORY, ReadDirectoryParams,
 };
 use super::server::SkillSettings;
-use super::uri::{InvalidSkillReference, InvalidSkillUri, SkillUri};
+use super::uri::SkillUri;
 
 use loaded::{Cache, Content};
 
 pub use loaded::{
-    LoadedSkill, NotApproved, RefreshedSkill, SkillApproval, SkillChild, SkillDirectory, SkillFile,
-    SkillId,
+    LoadedSkill, NotApproved, SkillApproval, SkillChild, SkillDirectory, SkillFile, SkillId,
 };
 
 /// The most pages of a list. 1,000, as for the lists of the protocol: a longer list is made up by
@@ -195,13 +193,13 @@ impl SkillClient {
     /// The server did not declare skills, serves no such skill, or its entry is not valid.
     // MCP 2026-07-28 skills:skills#listing-skills [SKILL-061]
     pub async fn get(&self, uri: &str) -> Result<OfferedSkill, SkillError> {
-        let uri = SkillUri::parse(uri)?;
+        let uri = SkillUri::parse(uri).map_err(SkillError::Uri)?;
         self.settings()?;
         let params = GetSkillParams::new(uri.as_str());
         let result = self.shared.client.call_extension(&GET_SKILL, &params).await?;
         let skill = OfferedSkill::read(self.server(), &result.skill, &self.limits)?;
         if *skill.uri() != uri {
-            return Err(InvalidEntry::OtherSkill(skill.uri().as_str().into()).into());
+            return Err(InvalidSkill::OtherSkill(skill.uri().as_str().into()).into());
         }
         Ok(skill)
     }
@@ -338,12 +336,12 @@ pub struct InvalidListed {
     /// The URI in the entry, if it has one.
     pub uri: Option<String>,
     /// The reason.
-    pub reason: InvalidEntry,
+    pub reason: InvalidSkill,
 }
 
 impl OfferedSkill {
-    fn read(server: &str, json: &Json, limits: &SkillLimits) -> Result<Self, InvalidEntry> {
-        let entry: Skill = json.decode()?;
+    fn read(server: &str, json: &Json, limits: &SkillLimits) -> Result<Self, InvalidSkill> {
+        let entry: Skill = json.decode().map_err(|error| InvalidSkill::Form(error.to_string()))?;
         entry.check(limits)?;
         Ok(Self { id: SkillId::new(server, entry.uri.clone()), entry })
     }
@@ -390,8 +388,11 @@ impl SkillListing {
     ) {
         for json in page {
             let read = OfferedSkill::read(server, json, limits).and_then(|skill| {
-                let new = known.insert(skill.uri().clone());
-                if new { Ok(skill) } else { Err(InvalidEntry::Duplicate) }
+                if known.insert(skill.uri().clone()) {
+                    Ok(skill)
+                } else {
+                    Err(InvalidSkill::Duplicate(skill.uri().to_string()))
+                }
             });
             match read {
                 Ok(skill) => self.skills.push(skill),
@@ -446,14 +447,14 @@ pub enum SkillError {
     #[error(transparent)]
     Call(Box<ClientError>),
     /// The URI is not one of a skill: the fault of the caller.
-    #[error(transparent)]
-    Uri(#[from] InvalidSkillUri),
+    #[error("{0}")]
+    Uri(InvalidSkill),
     /// The entry is not one: the fault of the server. The skill must not be loaded.
     #[error("the entry of the skill is not valid: {0}")]
-    Entry(#[from] InvalidEntry),
-    /// The reference leads out of the skill. Nothing was sent.
-    #[error(transparent)]
-    Reference(#[from] InvalidSkillReference),
+    Entry(#[from] InvalidSkill),
+    /// The reference is empty or leads out of the skill: see [`SkillUri::resolve`]. Nothing was sent.
+    #[error("the reference {0:?} is empty or leads out of the skill")]
+    Reference(String),
     /// The content is not what the entry says. It must not be used, and is not handed out. Refresh
     /// the entry with [`SkillClient::get`](SkillClient::get).
     #[error(transparent)]
@@ -478,24 +479,6 @@ impl From<ClientError> for SkillError {
     fn from(error: ClientError) -> Self {
         Self::Call(Box::new(error))
     }
-}
-
-/// Why an entry is not valid.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidEntry {
-    /// A member is missing or has another form.
-    #[error(transparent)]
-    Form(#[from] JsonError),
-    /// The members contradict each other, or the skill is too large for this host.
-    #[error(transparent)]
-    Skill(#[from] InvalidSkill),
-    /// The entry is that of another skill than the requested one.
-    #[error("the server answered with the entry of {0:?}")]
-    OtherSkill(String),
-    /// An earlier entry of the listing has the same URI.
-    #[error("an earlier entry has the same URI")]
-    Duplicate,
 }
 
 /// Why the content of a file is not what the entry of its skill says: it is damaged, changed, or
@@ -531,20 +514,12 @@ pub enum VerificationError {
         /// The file.
         uri: String,
     },
-    /// The `SKILL.md` has no valid frontmatter.
-    #[error("the frontmatter of {uri:?} is not valid: {reason}")]
+    /// The `SKILL.md` has no valid frontmatter, or not that of the entry.
+    #[error("{uri:?}: {reason}")]
     Frontmatter {
         /// The file.
         uri: String,
         /// The reason.
-        reason: InvalidFrontmatter,
-    },
-    /// The frontmatter of the `SKILL.md` is not that of the entry.
-    #[error("the frontmatter of {uri:?} is not that of its entry: the field {field:?} differs")]
-    Difference {
-        /// The file.
-        uri: String,
-        /// The name of the field that differs.
-        field: String,
+        reason: InvalidSkill,
     },
 }

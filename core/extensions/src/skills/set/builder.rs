@@ -124,7 +124,7 @@ impl SkillSetBuilder {
             });
             let frontmatter = parsed.map_err(|reason| {
                 let path = path.clone();
-                SkillSetError::Frontmatter { path, reason }
+                SkillSetError::Skill { path, reason }
             })?;
             roots.insert(directory);
             found.push((path, uri, frontmatter));
@@ -161,7 +161,7 @@ impl SkillSetBuilder {
             let path = format!("{directory}/{SKILL_FILE}");
             let uri = base.skill(&directory, &path)?;
             if let Err(reason) = frontmatter.check() {
-                return Err(SkillSetError::Frontmatter { path, reason });
+                return Err(SkillSetError::Skill { path, reason });
             }
             let below = format!("{}/", uri.root());
             let file = set.files.range(below.clone()..).next();
@@ -276,7 +276,7 @@ impl Base {
     fn skill(&self, directory: &str, path: &str) -> Result<SkillUri, SkillSetError> {
         let root = if directory.is_empty() { self.0.clone() } else { self.uri(directory) };
         SkillUri::parse(format!("{root}/{SKILL_FILE}"))
-            .map_err(|reason| SkillSetError::Uri { path: path.to_string(), reason })
+            .map_err(|reason| SkillSetError::Skill { path: path.to_string(), reason })
     }
 
     fn uri(&self, path: &str) -> String {

@@ -21,9 +21,9 @@ use mcp_sansio::protocol::{
 
 use super::META_PREFIX;
 use super::entry::{InvalidSkill, Skill};
-use super::frontmatter::{Frontmatter, InvalidFrontmatter};
+use super::frontmatter::Frontmatter;
 use super::messages::ReadDirectoryResult;
-use super::uri::{InvalidSkillUri, SKILL_FILE, decode_path, encode_segment, is_plain_path};
+use super::uri::{SKILL_FILE, decode_path, encode_segment, is_plain_path};
 
 pub(super) use builder::DIRECTORY;
 use builder::media_type_of;
@@ -87,22 +87,6 @@ struct Served {
     json: Json,
     listed: bool,
     generated: Option<Arc<dyn GeneratedSkill>>,
-}
-
-/// Why a set has no contents for a URI.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SkillReadError {
-    /// No skill has such a file: the client's error.
-    #[error("no skill has such a file")]
-    NotFound,
-    /// The `SKILL.md` of a [`GeneratedSkill`] has no frontmatter: a bug of the server.
-    #[error("the generated SKILL.md is not valid: {0}")]
-    Frontmatter(#[from] InvalidFrontmatter),
-    /// The `SKILL.md` of a [`GeneratedSkill`] has not the frontmatter of its entry, in the named
-    /// field: a bug of the server.
-    #[error("the generated SKILL.md does not agree with its entry: the field {0:?} differs")]
-    Difference(String),
 }
 
 impl Default for SkillSet {
@@ -289,30 +273,32 @@ impl SkillSet {
         })
     }
 
-    /// Returns the contents of a file: text, if its bytes are UTF-8.
+    /// Returns the contents of a file: text, if its bytes are UTF-8. `None` if no skill has such a
+    /// file.
     ///
     /// # Errors
     ///
-    /// See [`SkillReadError`].
+    /// The `SKILL.md` of a [`GeneratedSkill`] has no frontmatter, or not that of its entry: a bug of
+    /// the server.
     // MCP 2026-07-28 skills:skills#verification-on-read [SKILL-045]: the bytes are not changed.
-    pub fn read(&self, uri: &str) -> Result<ResourceContents, SkillReadError> {
+    pub fn read(&self, uri: &str) -> Result<Option<ResourceContents>, InvalidSkill> {
         if let Some(file) = self.files.get(uri) {
-            return Ok(contents(uri, &file.bytes, &file.media_type));
+            return Ok(Some(contents(uri, &file.bytes, &file.media_type)));
         }
-        let (served, path) = self.generated(uri).ok_or(SkillReadError::NotFound)?;
-        let path = decode_path(path).ok_or(SkillReadError::NotFound)?;
+        let Some((served, path)) = self.generated(uri) else { return Ok(None) };
+        let Some(path) = decode_path(path) else { return Ok(None) };
         let bytes = served.generated.as_ref().and_then(|skill| skill.read(&path));
-        let bytes = bytes.ok_or(SkillReadError::NotFound)?;
+        let Some(bytes) = bytes else { return Ok(None) };
         if path == SKILL_FILE {
             // MCP 2026-07-28 skills:skills#frontmatter [SKILL-032]
             let (frontmatter, _instructions) = Frontmatter::parse(&bytes)?;
             if let Some(field) = served.skill.frontmatter.difference(&frontmatter) {
-                return Err(SkillReadError::Difference(field.into()));
+                return Err(InvalidSkill::Difference(field.into()));
             }
         }
         let name = path.rsplit('/').next().unwrap_or(&path);
         let media_type = media_type_of(name, core::str::from_utf8(&bytes).is_ok());
-        Ok(contents(uri, &bytes, media_type))
+        Ok(Some(contents(uri, &bytes, media_type)))
     }
 
     /// Returns the skill with generated content whose directory contains `uri`, and the rest of the
@@ -491,23 +477,8 @@ pub enum SkillSetError {
     /// could not list its files.
     #[error("{0:?}: a generated skill has a directory of its own, without other files")]
     Mixed(String),
-    /// The `SKILL.md` stands in no directory that could be its skill's name.
-    #[error("{path:?} cannot have a URI: {reason}")]
-    Uri {
-        /// The path of the `SKILL.md`.
-        path: String,
-        /// The reason.
-        reason: InvalidSkillUri,
-    },
-    /// The frontmatter of a `SKILL.md` is missing or breaks a rule.
-    #[error("{path:?}: {reason}")]
-    Frontmatter {
-        /// The path of the `SKILL.md`.
-        path: String,
-        /// The reason.
-        reason: InvalidFrontmatter,
-    },
-    /// The skill is too large, or its name is not that of its directory.
+    /// The `SKILL.md` stands in no directory that could be its skill's name, its frontmatter is
+    /// missing or breaks a rule, or the skill is too large.
     #[error("{path:?}: {reason}")]
     Skill {
         /// The path of the `SKILL.md`.

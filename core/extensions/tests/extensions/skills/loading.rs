@@ -3,8 +3,7 @@
 use mcp_sansio::Revision;
 use mcp_sansio::protocol::Resource;
 use mcp_sansio_extensions::skills::{
-    InvalidSkillReference, NotApproved, RefreshedSkill, ServedSkills, SkillApproval, SkillClient,
-    SkillError, SkillSet, VerificationError,
+    NotApproved, ServedSkills, SkillApproval, SkillClient, SkillError, SkillSet, VerificationError,
 };
 use mcp_sansio_handlers::{Host, NoArguments, Server};
 use serde_json::json;
@@ -224,13 +223,13 @@ fn a_changed_skill_needs_a_new_approval() {
     let before = pair.run(skills.get(A)).expect("served");
     let approval = SkillApproval::new(&before).expect("verifiable");
     let loaded = pair.run(skills.load_approved(&before, &approval)).expect("approved");
-    assert!(matches!(pair.run(loaded.refresh()), Ok(RefreshedSkill::Same(_))));
+    let same = pair.run(loaded.refresh()).expect("served");
+    assert!(same.entry().has_same_files(before.entry()));
 
     for changed in [set("two", None), set("one", Some("new"))] {
         served.replace(changed);
-        let refreshed = pair.run(loaded.refresh()).expect("served");
-        assert!(matches!(refreshed, RefreshedSkill::Changed(_)));
-        let now = refreshed.into_skill();
+        let now = pair.run(loaded.refresh()).expect("served");
+        assert!(!now.entry().has_same_files(before.entry()));
         assert_eq!(approval.check(&now), Err(NotApproved::Changed));
         let again = pair.run(skills.load_approved(&now, &approval));
         assert!(matches!(again, Err(SkillError::NotApproved(NotApproved::Changed))));
@@ -254,10 +253,7 @@ fn references_that_leave_the_skill_are_not_read() {
     for reference in ["../b/secret.md", "skill://b/secret.md", "file:///etc/passwd", "/etc/passwd"]
     {
         let read = pair.run(loaded.read(reference));
-        let outside = matches!(
-            &read,
-            Err(SkillError::Reference(InvalidSkillReference::Outside(text))) if text == reference
-        );
+        let outside = matches!(&read, Err(SkillError::Reference(text)) if text == reference);
         assert!(outside, "{read:?}");
     }
     assert_eq!(forged.reads(), [""; 0]);

@@ -405,7 +405,7 @@ fn generated_content_has_the_frontmatter_of_its_entry() {
         [(Box::new(Daily) as Box<dyn GeneratedSkill>, true), (Box::new(Wrong), false)]
     {
         let set = set(generated).expect("valid");
-        assert_eq!(set.read(DAILY).is_ok(), served);
+        assert_eq!(matches!(set.read(DAILY), Ok(Some(_))), served);
         let server = ServedSkills::new(set).register(Server::new("shop", "1.0.0"));
         let (client, mut pair) = connect_at(&server, Revision::LATEST);
         let read = pair.run(client.read_resource(DAILY));

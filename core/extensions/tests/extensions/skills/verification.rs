@@ -3,7 +3,7 @@
 use mcp_sansio::Revision;
 use mcp_sansio::protocol::{Resource, TextResourceContents};
 use mcp_sansio_extensions::skills::{
-    InvalidEntry, InvalidSkill, SkillClient, SkillError, SkillLimits, VerificationError,
+    InvalidSkill, SkillClient, SkillError, SkillLimits, VerificationError,
 };
 use mcp_sansio_handlers::{Call, ClientError, ReadResource};
 use serde_json::json;
@@ -60,12 +60,14 @@ fn a_skill_file_with_another_frontmatter_is_not_loaded() {
         let (skills, mut pair) = connect(&forged.server());
         let loaded = pair.run(async { skills.load(&skills.get(A).await?).await });
         match loaded {
-            Err(SkillError::Verification(VerificationError::Difference { field, .. })) => {
-                assert_ne!(file, "no frontmatter");
-                assert!(["allowed-tools", "description"].contains(&field.as_str()));
-            }
-            Err(SkillError::Verification(VerificationError::Frontmatter { .. })) => {
-                assert_eq!(file, "no frontmatter");
+            Err(SkillError::Verification(VerificationError::Frontmatter { reason, .. })) => {
+                match reason {
+                    InvalidSkill::Difference(field) => {
+                        assert_ne!(file, "no frontmatter");
+                        assert!(["allowed-tools", "description"].contains(&field.as_str()));
+                    }
+                    _ => assert_eq!(file, "no frontmatter"),
+                }
             }
             other => panic!("{file}: {other:?}"),
         }
@@ -99,16 +101,16 @@ fn invalid_entries_are_reported_separately() {
     assert_eq!(listing.skills.len(), 1);
     assert_eq!(listing.invalid.len(), 9);
     let last = listing.invalid.last().expect("reported");
-    assert!(matches!(last.reason, InvalidEntry::Duplicate));
+    assert_eq!(last.reason, InvalidSkill::Duplicate(A.into()));
     assert_eq!(last.uri.as_deref(), Some(A));
     let incomplete = &listing.invalid[2];
-    assert!(matches!(incomplete.reason, InvalidEntry::Skill(InvalidSkill::Incomplete)));
+    assert_eq!(incomplete.reason, InvalidSkill::Incomplete);
     assert_eq!(incomplete.uri.as_deref(), Some(B));
 
     forged.entry(entry(B, &[(B, "")]));
     let other = pair.run(skills.get(A));
     let uri = match other {
-        Err(SkillError::Entry(InvalidEntry::OtherSkill(uri))) => uri,
+        Err(SkillError::Entry(InvalidSkill::OtherSkill(uri))) => uri,
         other => panic!("{other:?}"),
     };
     assert_eq!(uri, B);
@@ -163,7 +165,7 @@ fn a_skill_beyond_the_limits_is_declined_before_any_read() {
     forged.entry(entry(A, &files));
     let declined = pair.run(skills.get(A));
     let reason = match declined {
-        Err(SkillError::Entry(InvalidEntry::Skill(reason))) => reason,
+        Err(SkillError::Entry(reason)) => reason,
         other => panic!("{other:?}"),
     };
     assert_eq!(reason, InvalidSkill::TooManyFiles { files: 513, limit: 512 });
