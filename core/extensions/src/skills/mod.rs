@@ -21,7 +21,7 @@ pub use messages::{
     GET_SKILL, GetSkillParams, GetSkillResult, LIST_SKILLS, ListSkillsParams, ListSkillsResult,
     READ_DIRECTORY, ReadDirectoryParams, ReadDirectoryResult,
 };
-pub use server::{ServedSkills, SkillSettings};
+pub use server::ServedSkills;
 pub use set::{GeneratedSkill, SkillChanges, SkillSet, SkillSetBuilder, SkillSetError};
 pub use uri::{SkillUri, check_name};
 

@@ -63,12 +63,11 @@ struct Options {
 /// The settings of the extension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct SkillSettings {
+pub(super) struct SkillSettings {
     /// Whether the server answers `resources/directory/read`.
     // MCP 2026-07-28 skills:skills#capability-negotiation [SKILL-001]
     #[serde(default)]
-    pub directory_read: bool,
+    pub(super) directory_read: bool,
 }
 
 impl ServedSkills {

@@ -151,18 +151,19 @@ impl SkillClient {
         &self.limits
     }
 
-    /// Returns what the server declared.
+    /// Returns whether the server declared that it lists [directories](Self::directory).
     ///
     /// # Errors
     ///
     /// [`SkillError::NotOffered`]: the server did not declare the extension, or the connection is not
     /// open yet.
     // MCP 2026-07-28 skills:skills#capability-negotiation [SKILL-006]
-    pub fn settings(&self) -> Result<SkillSettings, SkillError> {
+    pub fn lists_directories(&self) -> Result<bool, SkillError> {
         let session = self.shared.client.session().ok_or(SkillError::NotOffered)?;
         let settings = session.extension(ID).ok_or(SkillError::NotOffered)?;
         // Settings of a later version may have other types.
-        Ok(settings.decode().unwrap_or_default())
+        let settings: SkillSettings = settings.decode().unwrap_or_default();
+        Ok(settings.directory_read)
     }
 
     /// Lists the skills, page by page. Fetches no files.
@@ -173,7 +174,7 @@ impl SkillClient {
     /// error: see [`SkillListing::invalid`].
     // MCP 2026-07-28 skills:skills#listing-skills [SKILL-062]
     pub async fn list(&self) -> Result<SkillListing, SkillError> {
-        self.settings()?;
+        self.lists_directories()?;
         let (mut listing, mut known) = (SkillListing::default(), BTreeSet::new());
         let mut cursors = Cursors::default();
         loop {
@@ -194,7 +195,7 @@ impl SkillClient {
     // MCP 2026-07-28 skills:skills#listing-skills [SKILL-061]
     pub async fn get(&self, uri: &str) -> Result<OfferedSkill, SkillError> {
         let uri = SkillUri::parse(uri).map_err(SkillError::Uri)?;
-        self.settings()?;
+        self.lists_directories()?;
         let params = GetSkillParams::new(uri.as_str());
         let result = self.shared.client.call_extension(&GET_SKILL, &params).await?;
         let skill = OfferedSkill::read(self.server(), &result.skill, &self.limits)?;
@@ -242,7 +243,7 @@ impl SkillClient {
     /// [`SkillError::NoDirectories`]: the server did not declare that it lists directories.
     // MCP 2026-07-28 skills:skills#capability-negotiation [SKILL-005]
     pub async fn directory(&self, uri: &str) -> Result<Vec<Resource>, SkillError> {
-        if !self.settings()?.directory_read {
+        if !self.lists_directories()? {
             return Err(SkillError::NoDirectories);
         }
         let (mut children, mut cursors) = (Vec::new(), Cursors::default());

@@ -143,8 +143,8 @@ fn a_server_without_the_extension_is_not_asked() {
     }
     // Nothing is known of a server before the connection is open.
     let (client, _endpoint) = Host::new("demo", "1.0.0").connect(42, mcp_sansio::Instant::ZERO);
-    let settings = SkillClient::new("later", client).settings();
-    assert!(matches!(settings, Err(SkillError::NotOffered)));
+    let declared = SkillClient::new("later", client).lists_directories();
+    assert!(matches!(declared, Err(SkillError::NotOffered)));
 }
 
 #[test]
