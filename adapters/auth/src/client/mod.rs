@@ -13,9 +13,9 @@ use mcp_sansio::http::{InvalidUrl, Location, Scheme};
 use mcp_sansio_handlers::Host;
 use mcp_sansio_handlers::handler::Threading;
 
-pub use file_store::{FileStore, FileStoreError};
-pub use private_file::UntrustedPath;
-pub use sign::{KeyError, KeyFileError, Signer};
+pub use file_store::FileStore;
+pub use private_file::PrivateFileError;
+pub use sign::{KeyError, Signer};
 
 // ------------------------------------------------------------------ browser
 

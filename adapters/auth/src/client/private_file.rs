@@ -4,18 +4,111 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fs, io, thread};
+use std::{fmt, fs, io, thread};
 
 #[cfg(unix)]
 use rustix::fs::OFlags;
 
+use super::sign::KeyError;
+
 /// The longest file that is read, in bytes. 16 MiB: far more than a store writes.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
+/// A file with credentials or a key could not be read or written. No error contains a secret.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrivateFileError {
+    /// Other users can read the file, and may have done so.
+    #[error(
+        "other users can read `{}`: make it private (`chmod 600`); if they may have done so, remove \
+         it, and sign in again",
+        path.display()
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file, or its lock (which ends in `.lock`), may belong to another user: it is a symbolic
+    /// link, or has another owner, or others can write to its folder. Its content is not used.
+    #[error("`{}` is not trusted: {reason}", path.display())]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Why it is not trusted, and what to do.
+        reason: String,
+    },
+    /// The content of the file was not written by a store. The file is moved aside, so that the
+    /// next call starts with an empty one.
+    #[error("`{}` is damaged{}", path.display(), DisplayAside(aside.as_deref()))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The new path of the file; `None` if it was not moved, because too many were moved
+        /// before.
+        aside: Option<PathBuf>,
+    },
+    /// The file was written by a newer version of this store. It is left unchanged.
+    #[error("`{}` was written by a newer version of this program", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The core uses a kind of credential that is unknown to this store, which is older than the
+    /// core.
+    #[error("unknown kind of credential; update this store to the version of the core")]
+    UnknownKey,
+    /// The file does not contain a usable key. It is left unchanged.
+    #[error("`{}`: {fault}", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// Why its content is invalid.
+        fault: KeyError,
+    },
+    /// The operating system failed, or another process has held the lock for too long.
+    #[error("`{}`: {error}", path.display())]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        error: io::Error,
+    },
+}
+
+impl PrivateFileError {
+    pub(super) fn system(path: &Path, error: io::Error) -> Self {
+        Self::System { path: path.to_path_buf(), error }
+    }
+
+    /// Creates the error for the file at `path`.
+    pub(super) fn from_read_error(path: &Path, why: ReadError) -> Self {
+        let path = path.to_path_buf();
+        match why {
+            ReadError::Exposed => Self::Exposed { path },
+            ReadError::Untrusted(reason) => Self::Untrusted { path, reason: reason.to_string() },
+            ReadError::TooLong => Self::Damaged { path, aside: None },
+            ReadError::System(error) => Self::System { path, error },
+        }
+    }
+}
+
+struct DisplayAside<'a>(Option<&'a Path>);
+
+impl fmt::Display for DisplayAside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(aside) => write!(f, " and was moved to `{}`", aside.display()),
+            None => {
+                f.write_str("; too many files were moved aside before: inspect and remove them")
+            }
+        }
+    }
+}
+
 /// Why a file is not trusted with secrets, whatever its content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum UntrustedPath {
+#[cfg_attr(not(unix), expect(dead_code, reason = "files have no owners there"))]
+pub(crate) enum UntrustedPath {
     /// It is a symbolic link, whose creator decides which file is read and replaced.
     #[error("it is a symbolic link; give the path of the file itself")]
     Link,

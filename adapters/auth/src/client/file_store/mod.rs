@@ -10,7 +10,7 @@ use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 use serde::{Deserialize, Serialize};
 
 use crate::client::offload::Spawner;
-use crate::client::private_file::{Lock, ReadError, UntrustedPath, sibling};
+use crate::client::private_file::{Lock, PrivateFileError, ReadError, sibling};
 use crate::client::{offload, private_file};
 
 /// Stores a client's credentials in one file, for all servers and all processes of an application.
@@ -27,7 +27,7 @@ use crate::client::{offload, private_file};
 ///
 /// On Unix the file and its lock must be regular files of the effective user, not symbolic links,
 /// in a folder owned by that user or root that no other user can write to: otherwise
-/// [`FileStoreError::Untrusted`]. The parents of the folder are not checked.
+/// [`PrivateFileError::Untrusted`]. The parents of the folder are not checked.
 ///
 /// While a client renews a token, it holds another lock: one of 16 files next to the file, chosen
 /// by the key, with names that end in `.lock`, too. Processes renew a token one at a time, and read
@@ -56,7 +56,7 @@ use crate::client::{offload, private_file};
 #[derive(Clone)]
 pub struct FileStore {
     path: Arc<Path>,
-    report: Arc<dyn Fn(&FileStoreError) + Send + Sync>,
+    report: Arc<dyn Fn(&PrivateFileError) + Send + Sync>,
     spawner: Spawner,
 }
 
@@ -72,7 +72,10 @@ impl FileStore {
     /// Reports every failure of the [`CredentialStore`] to `report`, for example a log: the core is
     /// not told of a credential that could not be saved. Failures are ignored by default.
     #[must_use]
-    pub fn on_failure(mut self, report: impl Fn(&FileStoreError) + Send + Sync + 'static) -> Self {
+    pub fn on_failure(
+        mut self,
+        report: impl Fn(&PrivateFileError) + Send + Sync + 'static,
+    ) -> Self {
         self.report = Arc::new(report);
         self
     }
@@ -99,11 +102,11 @@ impl FileStore {
     ///
     /// # Errors
     ///
-    /// See [`FileStoreError`].
-    pub fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, FileStoreError> {
+    /// See [`PrivateFileError`].
+    pub fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, PrivateFileError> {
         let document = match self.read() {
             // Only the holder of the lock may move the file aside.
-            Err(FileStoreError::Damaged { .. }) => self.read_or_move_aside(&self.lock_file()?),
+            Err(PrivateFileError::Damaged { .. }) => self.read_or_move_aside(&self.lock_file()?),
             read => read,
         };
         Ok(document?.get(&name(key)?).map(Credential::new))
@@ -113,8 +116,8 @@ impl FileStore {
     ///
     /// # Errors
     ///
-    /// See [`FileStoreError`]. On failure nothing is changed.
-    pub fn save(&self, key: &CredentialKey, value: &Credential) -> Result<(), FileStoreError> {
+    /// See [`PrivateFileError`]. On failure nothing is changed.
+    pub fn save(&self, key: &CredentialKey, value: &Credential) -> Result<(), PrivateFileError> {
         let name = name(key)?;
         self.change(|document| document.set(name, value.as_str()))
     }
@@ -123,8 +126,8 @@ impl FileStore {
     ///
     /// # Errors
     ///
-    /// See [`FileStoreError`]. On failure nothing is changed.
-    pub fn remove(&self, key: &CredentialKey) -> Result<(), FileStoreError> {
+    /// See [`PrivateFileError`]. On failure nothing is changed.
+    pub fn remove(&self, key: &CredentialKey) -> Result<(), PrivateFileError> {
         let name = name(key)?;
         self.change(|document| document.remove(&name))
     }
@@ -135,7 +138,7 @@ impl FileStore {
         &self,
         key: &CredentialKey,
         waits: impl Fn() -> bool,
-    ) -> Result<CredentialLock, FileStoreError> {
+    ) -> Result<CredentialLock, PrivateFileError> {
         let bucket = bucket(&name(key)?);
         let path = sibling(&self.path, &format!(".renewal-{bucket:x}.lock"));
         let lock =
@@ -144,17 +147,17 @@ impl FileStore {
     }
 
     /// Changes the file, unless `change` returns false.
-    fn change(&self, change: impl FnOnce(&mut Document) -> bool) -> Result<(), FileStoreError> {
+    fn change(&self, change: impl FnOnce(&mut Document) -> bool) -> Result<(), PrivateFileError> {
         let lock = self.lock_file()?;
         let mut document = self.read_or_move_aside(&lock)?;
         if change(&mut document) {
             private_file::replace(&self.path, &document.write())
-                .map_err(|error| FileStoreError::system(&self.path, error))?;
+                .map_err(|error| PrivateFileError::system(&self.path, error))?;
         }
         Ok(())
     }
 
-    fn lock_file(&self) -> Result<Lock, FileStoreError> {
+    fn lock_file(&self) -> Result<Lock, PrivateFileError> {
         self.lock_at(&sibling(&self.path, ".lock"), Lock::acquire)
     }
 
@@ -162,39 +165,39 @@ impl FileStore {
         &self,
         path: &Path,
         acquire: impl FnOnce(&Path) -> Result<Lock, ReadError>,
-    ) -> Result<Lock, FileStoreError> {
+    ) -> Result<Lock, PrivateFileError> {
         private_file::create_parent(&self.path)
-            .map_err(|error| FileStoreError::system(&self.path, error))?;
+            .map_err(|error| PrivateFileError::system(&self.path, error))?;
         private_file::check_parent(&self.path)
-            .map_err(|why| FileStoreError::from_read_error(&self.path, why))?;
+            .map_err(|why| PrivateFileError::from_read_error(&self.path, why))?;
         acquire(path).map_err(|why| match why {
             // The error refers to the file, since callers do not know the lock.
-            ReadError::System(error) => FileStoreError::system(&self.path, error),
-            why => FileStoreError::from_read_error(path, why),
+            ReadError::System(error) => PrivateFileError::system(&self.path, error),
+            why => PrivateFileError::from_read_error(path, why),
         })
     }
 
-    fn read(&self) -> Result<Document, FileStoreError> {
+    fn read(&self) -> Result<Document, PrivateFileError> {
         match private_file::read(&self.path) {
             Ok(Some(text)) => Document::read(&text, &self.path),
             Ok(None) => Ok(Document::default()),
-            Err(why) => Err(FileStoreError::from_read_error(&self.path, why)),
+            Err(why) => Err(PrivateFileError::from_read_error(&self.path, why)),
         }
     }
 
-    fn read_or_move_aside(&self, _lock: &Lock) -> Result<Document, FileStoreError> {
+    fn read_or_move_aside(&self, _lock: &Lock) -> Result<Document, PrivateFileError> {
         let read = self.read();
-        if let Err(FileStoreError::Damaged { .. }) = read {
+        if let Err(PrivateFileError::Damaged { .. }) = read {
             let aside = (1..=ASIDE_MAX)
                 .map(|number| sibling(&self.path, &format!(".damaged-{number}")))
                 .find(|aside| !aside.exists())
-                .ok_or_else(|| FileStoreError::Damaged {
+                .ok_or_else(|| PrivateFileError::Damaged {
                     path: self.path.to_path_buf(),
                     aside: None,
                 })?;
             std::fs::rename(&self.path, &aside)
-                .map_err(|error| FileStoreError::system(&self.path, error))?;
-            return Err(FileStoreError::Damaged {
+                .map_err(|error| PrivateFileError::system(&self.path, error))?;
+            return Err(PrivateFileError::Damaged {
                 path: self.path.to_path_buf(),
                 aside: Some(aside),
             });
@@ -207,13 +210,13 @@ impl FileStore {
     /// Runs blocking work on the spawner, and reports failures.
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self) -> Result<T, FileStoreError> + Send + 'static,
-    ) -> Result<T, FileStoreError> {
+        work: impl FnOnce(&Self) -> Result<T, PrivateFileError> + Send + 'static,
+    ) -> Result<T, PrivateFileError> {
         let store = self.clone();
         let done = offload::run(&self.spawner, move || work(&store)).await;
         let done = done.unwrap_or_else(|| {
             let error = io::Error::other("no thread is available to access it");
-            Err(FileStoreError::system(&self.path, error))
+            Err(PrivateFileError::system(&self.path, error))
         });
         done.inspect_err(|error| (self.report)(error))
     }
@@ -273,96 +276,12 @@ fn bucket(name: &str) -> u32 {
 }
 
 /// Returns the name of a key in the file.
-fn name(key: &CredentialKey) -> Result<String, FileStoreError> {
+fn name(key: &CredentialKey) -> Result<String, PrivateFileError> {
     match key {
         CredentialKey::Tokens(url) => Ok(format!("tokens {url}")),
         CredentialKey::Client(issuer) => Ok(format!("client {issuer}")),
         CredentialKey::Issuer(client_id) => Ok([ISSUER_PREFIX, client_id].concat()),
-        _ => Err(FileStoreError::UnknownKey),
-    }
-}
-
-// ------------------------------------------------------------------ error
-
-/// Credentials could not be read or saved. No error contains a credential.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FileStoreError {
-    /// Other users can read the file, and may have done so.
-    #[error(
-        "other users can read `{}`: make it private (`chmod 600`), and sign in again if they may have \
-         done so",
-        path.display()
-    )]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file, or its lock (which ends in `.lock`), may belong to another user. Its content is
-    /// not used.
-    #[error("`{}` is not trusted: {reason}", path.display())]
-    Untrusted {
-        /// The file.
-        path: PathBuf,
-        /// Why it is not trusted.
-        reason: UntrustedPath,
-    },
-    /// The content of the file was not written by a store. The file is moved aside, so that the
-    /// next call starts with an empty one.
-    #[error("`{}` is damaged{}", path.display(), DisplayAside(aside.as_deref()))]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The new path of the file; `None` if it was not moved, because too many were moved
-        /// before.
-        aside: Option<PathBuf>,
-    },
-    /// The file was written by a newer version of this store. It is left unchanged.
-    #[error("`{}` was written by a newer version of this program", path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The core uses a kind of key that is unknown to this store, which is older than the core.
-    #[error("unknown kind of credential; update this store to the version of the core")]
-    UnknownKey,
-    /// The operating system failed, or another process has held the lock for too long.
-    #[error("`{}`: {error}", path.display())]
-    System {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        error: io::Error,
-    },
-}
-
-impl FileStoreError {
-    fn system(path: &Path, error: io::Error) -> Self {
-        Self::System { path: path.to_path_buf(), error }
-    }
-
-    /// Creates the error for the file at `path`.
-    fn from_read_error(path: &Path, why: ReadError) -> Self {
-        let path = path.to_path_buf();
-        match why {
-            ReadError::Exposed => Self::Exposed { path },
-            ReadError::Untrusted(reason) => Self::Untrusted { path, reason },
-            ReadError::TooLong => Self::Damaged { path, aside: None },
-            ReadError::System(error) => Self::System { path, error },
-        }
-    }
-}
-
-struct DisplayAside<'a>(Option<&'a Path>);
-
-impl fmt::Display for DisplayAside<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(aside) => write!(f, " and was moved to `{}`", aside.display()),
-            None => {
-                f.write_str("; too many files were moved aside before: inspect and remove them")
-            }
-        }
+        _ => Err(PrivateFileError::UnknownKey),
     }
 }
 
@@ -403,12 +322,12 @@ struct Version {
 }
 
 impl Document {
-    fn read(text: &[u8], path: &Path) -> Result<Self, FileStoreError> {
+    fn read(text: &[u8], path: &Path) -> Result<Self, PrivateFileError> {
         // Omit the parse error, which quotes the surrounding text.
-        let damaged = |_| FileStoreError::Damaged { path: path.to_path_buf(), aside: None };
+        let damaged = |_| PrivateFileError::Damaged { path: path.to_path_buf(), aside: None };
         let Version { version } = serde_json::from_slice(text).map_err(damaged)?;
         if version > VERSION {
-            return Err(FileStoreError::Newer { path: path.to_path_buf() });
+            return Err(PrivateFileError::Newer { path: path.to_path_buf() });
         }
         serde_json::from_slice(text).map_err(damaged)
     }

@@ -73,9 +73,9 @@ fn a_file_that_others_can_read_is_refused() {
     for mode in [0o640, 0o604, 0o622] {
         fs::set_permissions(store.path(), fs::Permissions::from_mode(mode)).unwrap();
         let loaded = store.load(&tokens("a"));
-        assert!(matches!(loaded, Err(FileStoreError::Exposed { .. })), "{mode:o}");
+        assert!(matches!(loaded, Err(PrivateFileError::Exposed { .. })), "{mode:o}");
         let saved = store.save(&tokens("a"), &Credential::new("other"));
-        assert!(matches!(saved, Err(FileStoreError::Exposed { .. })), "{mode:o}");
+        assert!(matches!(saved, Err(PrivateFileError::Exposed { .. })), "{mode:o}");
     }
     fs::set_permissions(store.path(), fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(kept(&store, &tokens("a")).as_deref(), Some("secret"));
@@ -93,7 +93,7 @@ fn a_path_that_is_not_a_regular_file_is_refused() {
     let reader = store.clone();
     thread::spawn(move || sender.send(reader.load(&tokens("a")).map(drop)));
     let loaded = receiver.recv_timeout(Duration::from_secs(10)).expect("no wait");
-    assert!(matches!(loaded, Err(FileStoreError::System { .. })), "{loaded:?}");
+    assert!(matches!(loaded, Err(PrivateFileError::System { .. })), "{loaded:?}");
     assert!(store.path().exists());
 }
 
@@ -107,15 +107,15 @@ fn a_symlink_in_place_of_the_lock_is_not_followed() {
     let elsewhere = folder.path().join("elsewhere");
     std::os::unix::fs::symlink(&elsewhere, sibling(store.path(), ".lock")).unwrap();
     let saved = store.save(&tokens("a"), &Credential::new("b"));
-    assert!(matches!(saved, Err(FileStoreError::Untrusted { .. })), "{saved:?}");
+    assert!(matches!(saved, Err(PrivateFileError::Untrusted { .. })), "{saved:?}");
     assert!(!elsewhere.exists());
 }
 
 /// Returns why a store does not trust its file, both on reading and writing.
 #[cfg(unix)]
-fn distrust(store: &FileStore) -> UntrustedPath {
-    let untrusted = |error: FileStoreError| match error {
-        FileStoreError::Untrusted { reason, .. } => reason,
+fn distrust(store: &FileStore) -> String {
+    let untrusted = |error: PrivateFileError| match error {
+        PrivateFileError::Untrusted { reason, .. } => reason,
         other => panic!("{other}"),
     };
     let loaded = untrusted(store.load(&tokens("a")).expect_err("not trusted"));
@@ -135,12 +135,12 @@ fn a_symlink_in_place_of_the_file_is_not_followed() {
     fs::rename(store.path(), &elsewhere).unwrap();
     let before = fs::read(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, store.path()).unwrap();
-    assert_eq!(distrust(&store), UntrustedPath::Link);
+    assert_eq!(distrust(&store), UntrustedPath::Link.to_string());
     assert_eq!(fs::read(&elsewhere).unwrap(), before);
     assert!(fs::symlink_metadata(store.path()).unwrap().is_symlink());
     // A dangling link is not followed either.
     fs::remove_file(&elsewhere).unwrap();
-    assert_eq!(distrust(&store), UntrustedPath::Link);
+    assert_eq!(distrust(&store), UntrustedPath::Link.to_string());
     assert!(!elsewhere.exists());
 }
 
@@ -173,7 +173,8 @@ fn a_folder_that_others_can_write_to_is_refused() {
     let set = |mode| fs::set_permissions(&inner, fs::Permissions::from_mode(mode)).unwrap();
     for mode in [0o770, 0o702, 0o777] {
         set(mode);
-        assert_eq!(distrust(&store), UntrustedPath::FolderWritable(inner.clone()), "{mode:o}");
+        let reason = UntrustedPath::FolderWritable(inner.clone()).to_string();
+        assert_eq!(distrust(&store), reason, "{mode:o}");
     }
     for mode in [0o700, 0o755, 0o1777] {
         set(mode);
@@ -196,18 +197,18 @@ fn files_and_folders_of_other_users_are_refused() {
         // Only root can change the owner of a file. The check itself is tested in `private_file`.
         return;
     }
-    assert_eq!(distrust(&store), UntrustedPath::Owner { owner: OTHER, user });
+    assert_eq!(distrust(&store), UntrustedPath::Owner { owner: OTHER, user }.to_string());
     chown(store.path(), Some(user), None).unwrap();
     let lock = sibling(store.path(), ".lock");
     chown(&lock, Some(OTHER), None).unwrap();
     let saved = store.save(&tokens("a"), &Credential::new("new"));
-    let Err(FileStoreError::Untrusted { path, .. }) = saved else { panic!("{saved:?}") };
+    let Err(PrivateFileError::Untrusted { path, .. }) = saved else { panic!("{saved:?}") };
     assert_eq!(path, lock);
     chown(&lock, Some(user), None).unwrap();
     let inner = store.path().parent().unwrap();
     chown(inner, Some(OTHER), None).unwrap();
     let reason = UntrustedPath::FolderOwner { folder: inner.to_path_buf(), owner: OTHER };
-    assert_eq!(distrust(&store), reason);
+    assert_eq!(distrust(&store), reason.to_string());
     chown(inner, Some(user), None).unwrap();
     assert_eq!(kept(&store, &tokens("a")).as_deref(), Some("secret"));
 }
@@ -335,7 +336,7 @@ fn a_damaged_file_is_reported_once_and_kept() {
             1 => store.load(&tokens("a")).unwrap_err(),
             _ => store.save(&tokens("a"), &Credential::new("c")).unwrap_err(),
         };
-        assert!(matches!(error, FileStoreError::Damaged { .. }), "{error}");
+        assert!(matches!(error, PrivateFileError::Damaged { .. }), "{error}");
         assert!(!format!("{error} {error:?}").contains("sec\""), "{error:?}");
         let aside = sibling(store.path(), &format!(".damaged-{number}"));
         assert!(error.to_string().contains(&*aside.to_string_lossy()), "{error}");
@@ -352,7 +353,7 @@ fn the_file_of_a_newer_program_stays() {
     let text = br#"{"version":2,"vault":[]}"#;
     private_file::replace(store.path(), text).unwrap();
     let saved = store.save(&tokens("a"), &Credential::new("b"));
-    assert!(matches!(saved, Err(FileStoreError::Newer { .. })));
+    assert!(matches!(saved, Err(PrivateFileError::Newer { .. })));
     assert_eq!(fs::read(store.path()).unwrap(), text);
 }
 
@@ -430,7 +431,7 @@ fn a_failure_that_the_core_ignores_is_reported() {
     fs::create_dir_all(folder.path()).unwrap();
     fs::write(folder.path().join("inner"), "").unwrap();
     let store = store(&folder).spawner(|job| job()).on_failure(move |error| {
-        assert!(matches!(error, FileStoreError::System { .. }), "{error}");
+        assert!(matches!(error, PrivateFileError::System { .. }), "{error}");
         counted.fetch_add(1, Ordering::Relaxed);
     });
     let key = tokens("a");

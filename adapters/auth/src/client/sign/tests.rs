@@ -107,13 +107,13 @@ fn a_key_in_a_file_is_made_once_and_stays() {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
-        assert!(matches!(Signer::open_es256(&path), Err(KeyFileError::Exposed(_))));
+        assert!(matches!(Signer::open_es256(&path), Err(PrivateFileError::Exposed { .. })));
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
     }
     std::fs::write(&path, RSA).unwrap();
     let fault = KeyError::OtherAlgorithm(Algorithm::Es256);
     let other = Signer::open_es256(&path).unwrap_err();
-    assert!(matches!(other, KeyFileError::Key { fault: it, .. } if it == fault), "{other}");
+    assert!(matches!(other, PrivateFileError::Key { fault: it, .. } if it == fault), "{other}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), RSA);
 }
 
