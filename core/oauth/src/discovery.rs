@@ -71,11 +71,11 @@ impl MetadataUrls {
     /// # Errors
     ///
     /// The error of the server that named the issuer.
-    pub fn for_issuer(revision: Revision, issuer: &str) -> Result<Self, InvalidEndpoint> {
+    pub fn for_issuer(revision: Revision, issuer: &str) -> Result<Self, UrlFault> {
         let location = endpoint(issuer)?;
         let path = location.path_and_query();
         if path.contains('?') {
-            return Err(InvalidEndpoint::Query);
+            return Err(UrlFault::Query);
         }
         // The trailing slash is omitted (RFC 8414, section 3.1, and OpenID Connect Discovery 1.0,
         // section 4.1).
@@ -151,11 +151,11 @@ fn push(urls: &mut Vec<Location>, base: &Location, path: &[&str]) {
 
 // ------------------------------------------------------------------ URLs that are secure enough for authorization
 
-/// Why a URL must not be used for authorization. The error of its author.
+/// Why a URL must not be used for authorization. The error of its author, unless it is an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvalidEndpoint {
-    /// It is not the URL of a server.
+pub enum UrlFault {
+    /// It is not the URL of a server; a redirect URI is not a URI.
     #[error("{0}")]
     Url(InvalidUrl),
     /// It has a fragment.
@@ -167,18 +167,43 @@ pub enum InvalidEndpoint {
     /// It is that of an issuer and has a query (RFC 8414, section 2).
     #[error("the URL has a query")]
     Query,
+    /// It is that of a client's metadata document, and has no path.
+    #[error("the URL has no path")]
+    NoPath,
+    /// It is a redirect URI whose scheme is neither a web scheme nor derived from a domain name of
+    /// the application, like `com.example.app` (RFC 8252, section 7.1).
+    #[error("the scheme is not the application's own")]
+    Scheme,
+    /// It is a client's metadata document or the redirect URI of a web application, and not `https`
+    /// on a host of its own.
+    #[error("the URL is not `https` on a host of its own")]
+    Web,
+    /// The grant requires a redirect URI and none is given, or the grant has no redirect.
+    #[error("the redirect URIs do not match the grant")]
+    Count,
+    /// It is the `resource` of metadata, and its host ends with a dot. A [`Location`] never does, so
+    /// no token is requested for that name.
+    #[error("the host of `resource` ends with a dot")]
+    FinalDot,
+    /// It is the `resource` of metadata, and differs from the server in scheme, host or port.
+    #[error("`resource` has another origin than the server")]
+    Origin,
+    /// It is the `resource` of metadata, and has a path or a query that does not contain the URL of
+    /// the server.
+    #[error("the URL of the server is not below `resource`")]
+    Path,
 }
 
 /// Parses a URL that credentials or a user may be sent to. Linear in the length.
-pub(super) fn endpoint(url: &str) -> Result<Location, InvalidEndpoint> {
-    let location = Location::parse(url).map_err(InvalidEndpoint::Url)?;
+pub(super) fn endpoint(url: &str) -> Result<Location, UrlFault> {
+    let location = Location::parse(url).map_err(UrlFault::Url)?;
     if url.contains('#') {
-        return Err(InvalidEndpoint::Fragment);
+        return Err(UrlFault::Fragment);
     }
     // MCP 2026-07-28 basic/authorization/security-considerations#communication-security
     // [AUTHC-067]: endpoints are served over HTTPS. Traffic within this machine cannot be read in
     // transit.
-    if is_secure(&location) { Ok(location) } else { Err(InvalidEndpoint::Insecure) }
+    if is_secure(&location) { Ok(location) } else { Err(UrlFault::Insecure) }
 }
 
 pub(super) fn is_secure(location: &Location) -> bool {
@@ -300,10 +325,10 @@ mod tests {
     #[test]
     fn an_invalid_issuer_is_not_fetched() {
         for (text, reason) in [
-            ("https://a.example/?b", InvalidEndpoint::Query),
-            ("https://a.example/#b", InvalidEndpoint::Fragment),
-            ("http://a.example", InvalidEndpoint::Insecure),
-            ("a.example", InvalidEndpoint::Url(InvalidUrl::Scheme)),
+            ("https://a.example/?b", UrlFault::Query),
+            ("https://a.example/#b", UrlFault::Fragment),
+            ("http://a.example", UrlFault::Insecure),
+            ("a.example", UrlFault::Url(InvalidUrl::Scheme)),
         ] {
             let urls = MetadataUrls::for_issuer(Revision::LATEST, text);
             assert_eq!(urls.err(), Some(reason), "{text}");

@@ -45,20 +45,17 @@ mod resource;
 pub use client::{
     authentication::NoAuthenticationMethod,
     challenge::{
-        BearerChallenge, CHALLENGES_LENGTH_MAX, CHALLENGES_MAX, Challenge, ChallengeScheme,
-        PARAMETERS_MAX,
+        BearerChallenge, CHALLENGES_LENGTH_MAX, CHALLENGES_MAX, Challenge, PARAMETERS_MAX,
     },
-    metadata::{
-        AuthorizationServerMetadata, InvalidResponse, MetadataFault, ProtectedResourceMetadata,
-    },
-    registration::{InvalidClientDocument, RegistrationFault, client_document},
+    metadata::{AuthorizationServerMetadata, MetadataFault, ProtectedResourceMetadata},
+    registration::client_document,
     response::{
         AuthorizationCode, AuthorizationResponse, CodeVerifier, ENTROPY_LENGTH, ExpectedResponse,
-        InvalidRedirectUri, REDIRECT_LENGTH_MAX, ResponseFault, State, check_redirect_uri,
+        REDIRECT_LENGTH_MAX, ResponseFault, State, check_redirect_uri,
     },
-    token::{ErrorResponse, TokenFault},
+    token::{AnswerFault, ErrorResponse},
 };
-pub use discovery::{DefaultEndpoints, InvalidEndpoint, MetadataUrls};
+pub use discovery::{DefaultEndpoints, MetadataUrls, UrlFault};
 #[cfg(any(feature = "client", feature = "server"))]
 pub use dpop::InvalidDpopKey;
-pub use resource::{ResourceMismatch, ResourceUri, is_same_resource};
+pub use resource::{ResourceUri, is_same_resource};

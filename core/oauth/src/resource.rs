@@ -3,36 +3,15 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
-use mcp_sansio::http::{InvalidUrl, Location};
+use mcp_sansio::http::Location;
+
+use crate::discovery::UrlFault;
 
 /// The canonical URI of an MCP server: the value of `resource` in authorization and token requests.
 ///
 /// It is sent unchanged, percent-encoded for a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceUri(String);
-
-/// Why metadata does not describe the server that it was requested from. An error of its author, or
-/// an attacker who wants a token for another server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResourceMismatch {
-    /// Its `resource` is not the URL of a server.
-    #[error("`resource` is not usable: {0}")]
-    Url(InvalidUrl),
-    /// Its `resource` has a fragment.
-    #[error("`resource` has a fragment")]
-    Fragment,
-    /// The host of its `resource` ends with a dot. A [`Location`] never does, so no token is
-    /// requested for that name.
-    #[error("the host of `resource` ends with a dot")]
-    FinalDot,
-    /// Its `resource` differs from the server in scheme, host or port.
-    #[error("`resource` has another origin than the server")]
-    Origin,
-    /// Its `resource` has a path or a query that does not contain the URL of the server.
-    #[error("the URL of the server is not below `resource`")]
-    Path,
-}
 
 impl ResourceUri {
     /// Returns the URI of a server whose metadata names none: its URL, without the slash of an
@@ -56,24 +35,24 @@ impl ResourceUri {
     ///
     /// # Errors
     ///
-    /// The server's error, or an attack; the metadata must not be used: see [`ResourceMismatch`].
+    /// The server's error, or an attack; the metadata must not be used: see [`UrlFault`].
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#sequence-diagram [AUTHC-020]
-    pub fn from_metadata(resource: &str, server: &Location) -> Result<Self, ResourceMismatch> {
-        let named = Location::parse(resource).map_err(ResourceMismatch::Url)?;
+    pub fn from_metadata(resource: &str, server: &Location) -> Result<Self, UrlFault> {
+        let named = Location::parse(resource).map_err(UrlFault::Url)?;
         // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHC-041]
         if resource.contains('#') {
-            return Err(ResourceMismatch::Fragment);
+            return Err(UrlFault::Fragment);
         }
         if has_final_dot(resource) {
-            return Err(ResourceMismatch::FinalDot);
+            return Err(UrlFault::FinalDot);
         }
         if !named.same_origin(server) {
-            return Err(ResourceMismatch::Origin);
+            return Err(UrlFault::Origin);
         }
         if is_below(server.path_and_query(), named.path_and_query()) {
             Ok(Self(resource.to_string()))
         } else {
-            Err(ResourceMismatch::Path)
+            Err(UrlFault::Path)
         }
     }
 
@@ -127,6 +106,8 @@ fn is_below(target: &str, above: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use mcp_sansio::http::InvalidUrl;
+
     use super::*;
 
     fn location(url: &str) -> Location {
@@ -195,22 +176,22 @@ mod tests {
         // Rule: [AUTHC-020] [AUTHC-041].
         let server = location("https://example.com/a/mcp");
         for (resource, reason) in [
-            ("https://evil.example/a/mcp", ResourceMismatch::Origin),
-            ("http://example.com/a/mcp", ResourceMismatch::Origin),
-            ("https://example.com:8443/a/mcp", ResourceMismatch::Origin),
-            ("https://example.com/a/mc", ResourceMismatch::Path),
-            ("https://example.com/a/mcp/b", ResourceMismatch::Path),
-            ("https://example.com/b", ResourceMismatch::Path),
-            ("https://example.com/A/mcp", ResourceMismatch::Path),
-            ("https://example.com/a/mcp?c", ResourceMismatch::Path),
-            ("https://example.com/a/mcp#c", ResourceMismatch::Fragment),
-            ("https://example.com./a/mcp", ResourceMismatch::FinalDot),
-            ("https://example.com.:443/a/mcp", ResourceMismatch::FinalDot),
-            ("https://EXAMPLE.com.:/", ResourceMismatch::FinalDot),
-            ("https://example.com.", ResourceMismatch::FinalDot),
-            ("https://example.com./a/mcp?b#c", ResourceMismatch::Fragment),
-            ("example.com/a/mcp", ResourceMismatch::Url(InvalidUrl::Scheme)),
-            ("https://a@example.com/a/mcp", ResourceMismatch::Url(InvalidUrl::User)),
+            ("https://evil.example/a/mcp", UrlFault::Origin),
+            ("http://example.com/a/mcp", UrlFault::Origin),
+            ("https://example.com:8443/a/mcp", UrlFault::Origin),
+            ("https://example.com/a/mc", UrlFault::Path),
+            ("https://example.com/a/mcp/b", UrlFault::Path),
+            ("https://example.com/b", UrlFault::Path),
+            ("https://example.com/A/mcp", UrlFault::Path),
+            ("https://example.com/a/mcp?c", UrlFault::Path),
+            ("https://example.com/a/mcp#c", UrlFault::Fragment),
+            ("https://example.com./a/mcp", UrlFault::FinalDot),
+            ("https://example.com.:443/a/mcp", UrlFault::FinalDot),
+            ("https://EXAMPLE.com.:/", UrlFault::FinalDot),
+            ("https://example.com.", UrlFault::FinalDot),
+            ("https://example.com./a/mcp?b#c", UrlFault::Fragment),
+            ("example.com/a/mcp", UrlFault::Url(InvalidUrl::Scheme)),
+            ("https://a@example.com/a/mcp", UrlFault::Url(InvalidUrl::User)),
         ] {
             assert_eq!(ResourceUri::from_metadata(resource, &server), Err(reason), "{resource}");
         }

@@ -8,7 +8,7 @@ use mcp_sansio::http::Location;
 use mcp_sansio_oauth::protected_resource::{
     ACCESS_TOKEN_LENGTH_MAX, TokenCheck, TokenRefusal, VerifiedToken,
 };
-use mcp_sansio_oauth::{InvalidEndpoint, MetadataUrls};
+use mcp_sansio_oauth::{MetadataUrls, UrlFault};
 
 use super::JwtError;
 use super::jwt::{Claims, Expected, Fetch, Jwt, Source};
@@ -73,7 +73,7 @@ impl JwtVerifier {
         issuer: impl Into<String>,
         audience: impl Into<String>,
         fetch: F,
-    ) -> Result<Self, InvalidEndpoint>
+    ) -> Result<Self, UrlFault>
     where
         F: Fn(String) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Vec<u8>, E>> + Send + 'static,

@@ -9,10 +9,7 @@ use mcp_sansio_sync::Arc;
 use super::AuthorizationClient;
 use super::authentication::SigningInput;
 use super::proof::ProvenRequest;
-use crate::{
-    InvalidEndpoint, InvalidRedirectUri, MetadataFault, NoAuthenticationMethod, RegistrationFault,
-    ResponseFault, TokenFault,
-};
+use crate::{AnswerFault, MetadataFault, NoAuthenticationMethod, ResponseFault, UrlFault};
 
 /// The id of an [`AuthorizationAction`], for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -283,7 +280,7 @@ pub enum AuthorizationFailure {
     },
     /// The MCP server names an invalid issuer.
     #[error("the issuer is not usable: {0}")]
-    Issuer(#[from] InvalidEndpoint),
+    Issuer(UrlFault),
     /// The issuer has no metadata at any of the well-known URLs.
     #[error("no metadata found for the authorization server {issuer}")]
     NoMetadata {
@@ -321,7 +318,7 @@ pub enum AuthorizationFailure {
         /// The token endpoint.
         url: String,
         /// The fault of its answer.
-        fault: TokenFault,
+        fault: AnswerFault,
     },
     /// The authorization server does not register the client. If it refuses the redirect URI, check
     /// the [`ApplicationType`](super::ApplicationType), or register the client manually.
@@ -330,11 +327,11 @@ pub enum AuthorizationFailure {
         /// The registration endpoint.
         url: String,
         /// The fault of its answer.
-        fault: RegistrationFault,
+        fault: AnswerFault,
     },
     /// The client must not register with its redirect URI.
-    #[error("{0}")]
-    RedirectUri(#[from] InvalidRedirectUri),
+    #[error("the redirect URI is not usable: {0}")]
+    RedirectUri(UrlFault),
     /// The URL of the authorization endpoint contains a parameter of the client. The authorization
     /// server's error.
     #[error("{url}: the URL of the endpoint already has the parameter `{parameter}`")]

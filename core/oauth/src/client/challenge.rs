@@ -36,22 +36,13 @@ pub struct Challenge {
     pub params: Vec<(String, String)>,
 }
 
-/// The scheme under which a server expects a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ChallengeScheme {
-    /// `Bearer` (RFC 6750).
-    Bearer,
-    /// `DPoP` (RFC 9449), with a proof that the client holds a key.
-    DPoP,
-}
-
 /// The parameters of a challenge that MCP uses. All of them are unverified claims of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BearerChallenge {
-    /// The scheme for presenting the token.
-    pub scheme: ChallengeScheme,
+    /// Whether the server expects the token with a proof that the client holds a key: `DPoP` (RFC
+    /// 9449) instead of `Bearer` (RFC 6750).
+    pub is_dpop: bool,
     /// The URL of the protected resource metadata.
     pub resource_metadata: Option<String>,
     /// The scopes that the request needs, separated by spaces. `None` if the server named no scope
@@ -110,14 +101,13 @@ impl BearerChallenge {
     /// Converts a challenge of the schemes `Bearer` and `DPoP`; `None` for other schemes.
     #[must_use]
     pub fn from_challenge(challenge: &Challenge) -> Option<Self> {
-        let scheme = match &*challenge.scheme {
-            "bearer" => ChallengeScheme::Bearer,
-            "dpop" => ChallengeScheme::DPoP,
-            _ => return None,
-        };
+        let is_dpop = challenge.scheme == "dpop";
+        if !is_dpop && challenge.scheme != "bearer" {
+            return None;
+        }
         let param = |name| challenge.param(name).map(String::from);
         Some(Self {
-            scheme,
+            is_dpop,
             resource_metadata: param("resource_metadata"),
             scope: param("scope").filter(|scope| is_scope_list(scope)),
             error: param("error"),

@@ -9,8 +9,9 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::discovery::{InvalidEndpoint, endpoint};
-use crate::resource::{ResourceMismatch, ResourceUri};
+use super::token::AnswerFault;
+use crate::discovery::{UrlFault, endpoint};
+use crate::resource::ResourceUri;
 
 /// The metadata of a protected resource, which is an MCP server. As received and not validated;
 /// members without a use for clients are dropped.
@@ -74,7 +75,7 @@ pub enum MetadataFault {
     Malformed(String),
     /// The document describes another resource.
     #[error("the metadata describes another server: {0}")]
-    Resource(#[from] ResourceMismatch),
+    Resource(#[from] UrlFault),
     /// The resource names no authorization server.
     #[error("the metadata names no authorization server")]
     NoAuthorizationServer,
@@ -89,7 +90,7 @@ pub enum MetadataFault {
     NoEndpoint(&'static str),
     /// An endpoint is not the URL of a server, or has a fragment.
     #[error("`{0}` is not usable: {1}")]
-    Endpoint(&'static str, InvalidEndpoint),
+    Endpoint(&'static str, UrlFault),
 }
 
 impl ProtectedResourceMetadata {
@@ -246,31 +247,19 @@ where
 /// The most characters of a server's error text that are kept.
 const TEXT_LENGTH_MAX: usize = 1024;
 
-/// Why the response of an endpoint cannot be parsed. The authorization server's error.
-// Contains no details: the text around the fault may be secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidResponse {
-    /// The response is longer than 256 KiB.
-    #[error("the answer is longer than {DOCUMENT_LENGTH_MAX} bytes")]
-    TooLong,
-    /// The response is not a JSON object, has a duplicate member, or a member of the wrong type.
-    #[error("the answer is malformed")]
-    Malformed,
-}
-
 /// Parses the known members of a JSON object. Linear in its length.
-pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, InvalidResponse> {
+// The fault contains no details: the text around it may be secret.
+pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, AnswerFault> {
     if body.len() > DOCUMENT_LENGTH_MAX {
-        return Err(InvalidResponse::TooLong);
+        return Err(AnswerFault::TooLong);
     }
     // The derived deserializers also accept an array for an object.
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(InvalidResponse::Malformed);
+        return Err(AnswerFault::Malformed);
     }
     // The parser does not check the encoding of unknown members, so it is checked here.
-    let body = core::str::from_utf8(body).map_err(|_| InvalidResponse::Malformed)?;
-    serde_json::from_str(body).map_err(|_| InvalidResponse::Malformed)
+    let body = core::str::from_utf8(body).map_err(|_| AnswerFault::Malformed)?;
+    serde_json::from_str(body).map_err(|_| AnswerFault::Malformed)
 }
 
 /// Returns the printable characters of a server's error text, which should be ASCII (RFC 6749,
@@ -435,7 +424,7 @@ mod tests {
         let resource = |url| it.resource_for(&Location::parse(url).expect(url));
         let uri = resource("https://r.example/mcp");
         assert_eq!(uri.as_ref().map(ResourceUri::as_str), Ok("https://r.example"));
-        let fault = MetadataFault::Resource(ResourceMismatch::Origin);
+        let fault = MetadataFault::Resource(UrlFault::Origin);
         assert_eq!(resource("https://s.example/mcp"), Err(fault));
     }
 
@@ -522,9 +511,9 @@ mod tests {
             assert!(token(url).is_ok(), "{url}");
         }
         for (url, reason) in [
-            ("http://t.example/x", InvalidEndpoint::Insecure),
-            ("https://t.example/#x", InvalidEndpoint::Fragment),
-            ("/token", InvalidEndpoint::Url(InvalidUrl::Scheme)),
+            ("http://t.example/x", UrlFault::Insecure),
+            ("https://t.example/#x", UrlFault::Fragment),
+            ("/token", UrlFault::Url(InvalidUrl::Scheme)),
         ] {
             assert_eq!(token(url), Err(MetadataFault::Endpoint(name, reason)), "{url}");
         }
@@ -575,16 +564,12 @@ mod json_response_tests {
     #[test]
     fn an_object_with_wrong_members_is_refused() {
         for body in ["", "null", "[1]", r#"{"time":1,"time":1}"#, "{}x"] {
-            assert_eq!(
-                read_object::<Time>(body.as_bytes()),
-                Err(InvalidResponse::Malformed),
-                "{body}"
-            );
+            assert_eq!(read_object::<Time>(body.as_bytes()), Err(AnswerFault::Malformed), "{body}");
         }
         let deep = format!(r#"{{"x":{}"#, "[".repeat(100_000));
-        assert_eq!(read_object::<Time>(deep.as_bytes()), Err(InvalidResponse::Malformed));
+        assert_eq!(read_object::<Time>(deep.as_bytes()), Err(AnswerFault::Malformed));
         let long = alloc::vec![b' '; DOCUMENT_LENGTH_MAX + 1];
-        assert_eq!(read_object::<Time>(&long), Err(InvalidResponse::TooLong));
+        assert_eq!(read_object::<Time>(&long), Err(AnswerFault::TooLong));
     }
 
     #[test]
@@ -635,7 +620,7 @@ mod json_response_tests {
     #[test]
     fn invalid_utf8_is_refused_even_in_ignored_members() {
         let body = b"{\"time\":1,\"x\":\"\xff\"}";
-        assert_eq!(read_object::<Time>(body), Err(InvalidResponse::Malformed));
+        assert_eq!(read_object::<Time>(body), Err(AnswerFault::Malformed));
     }
 
     #[test]

@@ -4,15 +4,12 @@ use core::fmt;
 use core::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::{InvalidUrl, Location};
+use mcp_sansio::http::Location;
 
 use super::registration::check_client_id;
 use crate::discovery::is_secure;
 use crate::dpop::ProofKey;
-use crate::{
-    InvalidClientDocument, InvalidDpopKey, InvalidEndpoint, InvalidRedirectUri, MetadataUrls,
-    check_redirect_uri,
-};
+use crate::{InvalidDpopKey, MetadataUrls, UrlFault, check_redirect_uri};
 
 /// How a client gets tokens, and its identity.
 ///
@@ -47,14 +44,11 @@ pub struct AuthorizationOptions {
 #[non_exhaustive]
 pub enum InvalidOption {
     /// The redirect URI cannot be used.
-    #[error("{0}")]
-    RedirectUri(#[from] InvalidRedirectUri),
-    /// The URL of the client's metadata is invalid.
+    #[error("the redirect URI is not usable: {0}")]
+    RedirectUri(UrlFault),
+    /// The URL of the client's metadata is invalid: it is `https`, and has a path.
     #[error("the URL of the client's metadata is not usable: {0}")]
-    MetadataUrl(InvalidUrl),
-    /// The client's metadata cannot be published at that URL.
-    #[error("{0}")]
-    MetadataDocument(#[from] InvalidClientDocument),
+    MetadataUrl(UrlFault),
     /// A client that is identified by its metadata has a password: every authorization server that
     /// it uses would learn it.
     #[error("a client that is known by the URL of its metadata cannot have a password")]
@@ -64,7 +58,7 @@ pub enum InvalidOption {
     Dpop(#[from] InvalidDpopKey),
     /// An issuer is invalid.
     #[error("the issuer is not usable: {0}")]
-    Issuer(#[from] InvalidEndpoint),
+    Issuer(UrlFault),
     /// A registered client has a credential and no issuer: any authorization server that the MCP
     /// server names would get it. Name the issuer, or state with
     /// [`registered_trusting_first_issuer`](AuthorizationOptions::registered_trusting_first_issuer)
@@ -80,7 +74,7 @@ pub enum InvalidOption {
     },
     /// The token endpoint of the identity provider is neither `https` nor on this machine.
     #[error("the token endpoint of the identity provider is not usable: {0}")]
-    TokenEndpoint(InvalidEndpoint),
+    TokenEndpoint(UrlFault),
     /// A scope is empty, or has a character that scopes cannot have.
     #[error("`{0}` is not a valid scope")]
     Scope(String),
@@ -145,12 +139,13 @@ impl AuthorizationOptions {
     ///
     /// # Errors
     ///
-    /// The redirect URI is invalid for any application: see [`InvalidRedirectUri`].
+    /// The redirect URI is invalid for any application: see [`UrlFault`].
     pub fn code(redirect_uri: impl Into<String>) -> Result<Self, InvalidOption> {
         let redirect_uri = redirect_uri.into();
         // Native applications may use every allowed redirect URI. The actual application type is
         // checked at its registration.
-        check_redirect_uri(&redirect_uri, ApplicationType::Native)?;
+        check_redirect_uri(&redirect_uri, ApplicationType::Native)
+            .map_err(InvalidOption::RedirectUri)?;
         Ok(Self::with_grant(GrantFlow::AuthorizationCode { redirect_uri }))
     }
 
@@ -174,7 +169,7 @@ impl AuthorizationOptions {
     /// The token endpoint of the provider is neither `https` nor on this machine.
     pub fn enterprise(provider: IdentityProvider) -> Result<Self, InvalidOption> {
         if !is_secure(&provider.token_endpoint) {
-            return Err(InvalidOption::TokenEndpoint(InvalidEndpoint::Insecure));
+            return Err(InvalidOption::TokenEndpoint(UrlFault::Insecure));
         }
         Ok(Self::with_grant(GrantFlow::Enterprise(provider)))
     }
@@ -219,7 +214,7 @@ impl AuthorizationOptions {
         client: RegisteredClient,
     ) -> Result<Self, InvalidOption> {
         if let Some(issuer) = &client.issuer {
-            MetadataUrls::for_issuer(Revision::LATEST, issuer)?;
+            MetadataUrls::for_issuer(Revision::LATEST, issuer).map_err(InvalidOption::Issuer)?;
         }
         self.registered.push(client);
         Ok(self)
@@ -248,7 +243,8 @@ impl AuthorizationOptions {
         url: &str,
         secret: ClientSecret,
     ) -> Result<Self, InvalidOption> {
-        check_client_id(&Location::parse(url).map_err(InvalidOption::MetadataUrl)?)?;
+        let location = Location::parse(url).map_err(UrlFault::Url);
+        location.and_then(|it| check_client_id(&it)).map_err(InvalidOption::MetadataUrl)?;
         if matches!(secret, ClientSecret::Password(_)) {
             return Err(InvalidOption::SharedPassword);
         }

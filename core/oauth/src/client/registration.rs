@@ -8,13 +8,12 @@ use mcp_sansio::http::{Location, Scheme};
 use serde::{Deserialize, Serialize};
 
 use super::authentication::{AuthenticationMethod, NoAuthenticationMethod};
-use super::metadata::{
-    InvalidResponse, error_code, lenient, printable, read_object, seconds, texts,
-};
-use super::response::{InvalidRedirectUri, check_redirect_uri};
+use super::metadata::{error_code, lenient, printable, read_object, seconds, texts};
+use super::response::check_redirect_uri;
 use super::scopes::Scopes;
-use super::token::{ErrorResponse, GrantType};
-use crate::client::{ApplicationType, ClientMetadata};
+use super::token::{AnswerFault, ErrorResponse, GrantType};
+use crate::UrlFault;
+use crate::client::{ApplicationType, ClientMetadata, InvalidOption};
 
 /// The longest accepted id and password, in bytes: they are sent often.
 const TEXT_LENGTH_MAX: usize = 4096;
@@ -51,26 +50,6 @@ pub(crate) struct Registration {
     pub(crate) redirect_uris: Option<Vec<String>>,
 }
 
-/// Why a client was not registered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RegistrationFault {
-    /// The response cannot be parsed.
-    #[error("registration endpoint: {0}")]
-    Answer(#[from] InvalidResponse),
-    /// The response has no client id, or an id or a password that is longer than 4 KiB or has
-    /// invalid characters. The authorization server's error.
-    #[error("the answer to the registration has no usable client id and password")]
-    Client,
-    /// The authorization server does not accept the redirect URIs, or not for this type of
-    /// application: see [`ApplicationType`].
-    #[error("the authorization server does not accept the redirect URI: {0}")]
-    RedirectUri(ErrorResponse),
-    /// The authorization server refuses the registration.
-    #[error("the authorization server does not register the client: {0}")]
-    Refused(ErrorResponse),
-}
-
 /// Chooses the method to register with from those that the authorization server's metadata lists.
 /// `secret` is set if the client needs a password, as it has no other credential.
 ///
@@ -104,15 +83,15 @@ impl RegistrationRequest<'_> {
     /// # Errors
     ///
     /// The application's error: a redirect URI that it must not use.
-    pub(crate) fn to_json(&self) -> Result<String, InvalidRedirectUri> {
+    pub(crate) fn to_json(&self) -> Result<String, UrlFault> {
         self.members(None)
     }
 
     /// Like [`to_json`](Self::to_json), with the id of a client that already has one.
-    pub(crate) fn members(&self, client_id: Option<&str>) -> Result<String, InvalidRedirectUri> {
+    pub(crate) fn members(&self, client_id: Option<&str>) -> Result<String, UrlFault> {
         let redirects = self.grant == GrantType::AuthorizationCode;
         if redirects == self.redirect_uris.is_empty() {
-            return Err(InvalidRedirectUri::Count);
+            return Err(UrlFault::Count);
         }
         for uri in self.redirect_uris {
             check_redirect_uri(uri, self.metadata.application_type)?;
@@ -146,23 +125,23 @@ impl Registration {
     ///
     /// # Errors
     ///
-    /// See [`RegistrationFault`].
-    pub(crate) fn parse(body: &[u8]) -> Result<Self, RegistrationFault> {
+    /// See [`AnswerFault`].
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, AnswerFault> {
         let answer: Answer = read_object(body)?;
         if let Some(error) = &answer.error {
             let description = answer.error_description.as_deref().map(printable);
             let error = ErrorResponse { error: printable(error), description, uri: None };
             // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]
             return Err(match &*error.error {
-                "invalid_redirect_uri" => RegistrationFault::RedirectUri(error),
-                _ => RegistrationFault::Refused(error),
+                "invalid_redirect_uri" => AnswerFault::RedirectUri(error),
+                _ => AnswerFault::Refused(error),
             });
         }
         let client_id = answer.client_id.filter(|it| !it.is_empty());
-        let client_id = client_id.ok_or(RegistrationFault::Client)?;
+        let client_id = client_id.ok_or(AnswerFault::Client)?;
         let client_secret = answer.client_secret.filter(|it| !it.is_empty());
         if ![&client_id].into_iter().chain(&client_secret).all(|it| is_usable(it)) {
-            return Err(RegistrationFault::Client);
+            return Err(AnswerFault::Client);
         }
         Ok(Self {
             client_id,
@@ -223,34 +202,19 @@ impl fmt::Debug for Registration {
 
 // ------------------------------------------------------------------ client document
 
-/// Why a client cannot be identified by its metadata document. The application's error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidClientDocument {
-    /// The URL is not `https`.
-    #[error("the URL of a client metadata document must be `https`")]
-    Insecure,
-    /// The URL has no path.
-    #[error("the URL of a client metadata document must have a path")]
-    NoPath,
-    /// A redirect URI is invalid, or missing.
-    #[error("{0}")]
-    RedirectUri(#[from] InvalidRedirectUri),
-}
-
 /// Checks that a URL may be the id of a client.
 ///
 /// # Errors
 ///
-/// The application's error: see [`InvalidClientDocument`].
+/// The application's error: see [`UrlFault`].
 // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029]
-pub(crate) fn check_client_id(url: &Location) -> Result<(), InvalidClientDocument> {
+pub(crate) fn check_client_id(url: &Location) -> Result<(), UrlFault> {
     if url.origin().scheme() != Scheme::Https {
-        return Err(InvalidClientDocument::Insecure);
+        return Err(UrlFault::Web);
     }
     match url.path_and_query() {
-        "/" => Err(InvalidClientDocument::NoPath),
-        target if target.starts_with("/?") => Err(InvalidClientDocument::NoPath),
+        "/" => Err(UrlFault::NoPath),
+        target if target.starts_with("/?") => Err(UrlFault::NoPath),
         _ => Ok(()),
     }
 }
@@ -260,13 +224,13 @@ pub(crate) fn check_client_id(url: &Location) -> Result<(), InvalidClientDocumen
 ///
 /// # Errors
 ///
-/// The application's error: see [`InvalidClientDocument`].
+/// [`InvalidOption::MetadataUrl`] or [`InvalidOption::RedirectUri`], the application's error.
 pub fn client_document(
     url: &Location,
     metadata: &ClientMetadata,
     redirect_uris: &[String],
-) -> Result<String, InvalidClientDocument> {
-    check_client_id(url)?;
+) -> Result<String, InvalidOption> {
+    check_client_id(url).map_err(InvalidOption::MetadataUrl)?;
     let request = RegistrationRequest {
         metadata,
         grant: GrantType::AuthorizationCode,
@@ -276,7 +240,7 @@ pub fn client_document(
         scopes: &Scopes::new(),
     };
     // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029]
-    Ok(request.members(Some(url.as_str()))?)
+    request.members(Some(url.as_str())).map_err(InvalidOption::RedirectUri)
 }
 
 #[cfg(test)]
@@ -341,10 +305,10 @@ mod tests {
         assert_eq!(request.to_json().as_deref(), Ok(expected));
         let redirect_uris = ["https://c.example/cb".into()];
         let with = RegistrationRequest { redirect_uris: &redirect_uris, ..request };
-        assert_eq!(with.to_json(), Err(InvalidRedirectUri::Count));
+        assert_eq!(with.to_json(), Err(UrlFault::Count));
         let grant = GrantType::AuthorizationCode;
         let without = RegistrationRequest { grant, redirect_uris: &[], ..with };
-        assert_eq!(without.to_json(), Err(InvalidRedirectUri::Count));
+        assert_eq!(without.to_json(), Err(UrlFault::Count));
     }
 
     #[test]
@@ -355,7 +319,7 @@ mod tests {
         let none = Scopes::new();
         assert!(request(&native, &redirect_uris, &none).to_json().is_ok());
         let refused = request(&web, &redirect_uris, &none).to_json();
-        assert_eq!(refused, Err(InvalidRedirectUri::Web));
+        assert_eq!(refused, Err(UrlFault::Web));
     }
 
     #[test]
@@ -415,10 +379,10 @@ mod tests {
             &format!(r#"{{"client_id":"{long}"}}"#),
             &format!(r#"{{"client_id":"c","client_secret":"{long}"}}"#),
         ] {
-            assert_eq!(parse(body), Err(RegistrationFault::Client), "{body}");
+            assert_eq!(parse(body), Err(AnswerFault::Client), "{body}");
         }
         for body in ["", "[]", r#"{"client_id":5}"#, r#"{"client_id":"a","client_id":"b"}"#] {
-            let fault = RegistrationFault::Answer(InvalidResponse::Malformed);
+            let fault = AnswerFault::Malformed;
             assert_eq!(parse(body), Err(fault), "{body}");
         }
     }
@@ -452,7 +416,7 @@ mod client_document_tests {
     use super::*;
     use crate::client::ApplicationType;
 
-    fn document(url: &str, redirect_uris: &[String]) -> Result<String, InvalidClientDocument> {
+    fn document(url: &str, redirect_uris: &[String]) -> Result<String, InvalidOption> {
         let metadata = ClientMetadata {
             client_name: "C".into(),
             client_uri: None,
@@ -478,23 +442,23 @@ mod client_document_tests {
     fn a_document_url_is_https_and_has_a_path() {
         // Rule: [AUTHC-029].
         for (url, reason) in [
-            ("http://localhost/x.json", InvalidClientDocument::Insecure),
-            ("https://c.example", InvalidClientDocument::NoPath),
-            ("https://c.example/?x", InvalidClientDocument::NoPath),
+            ("http://localhost/x.json", UrlFault::Web),
+            ("https://c.example", UrlFault::NoPath),
+            ("https://c.example/?x", UrlFault::NoPath),
         ] {
-            assert_eq!(document(url, &["http://localhost/cb".into()]), Err(reason), "{url}");
+            let refused = document(url, &["http://localhost/cb".into()]);
+            assert_eq!(refused, Err(InvalidOption::MetadataUrl(reason)), "{url}");
         }
     }
 
     #[test]
     fn the_redirect_uris_of_a_document_are_checked() {
         // Rule: [AUTHC-047].
-        for (redirect_uris, reason) in [
-            (&[][..], InvalidRedirectUri::Count),
-            (&["http://c.example/cb".into()][..], InvalidRedirectUri::Insecure),
-        ] {
+        for (redirect_uris, reason) in
+            [(&[][..], UrlFault::Count), (&["http://c.example/cb".into()][..], UrlFault::Insecure)]
+        {
             let refused = document("https://c.example/x.json", redirect_uris);
-            assert_eq!(refused, Err(InvalidClientDocument::RedirectUri(reason)));
+            assert_eq!(refused, Err(InvalidOption::RedirectUri(reason)));
         }
     }
 }

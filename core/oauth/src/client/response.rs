@@ -13,7 +13,7 @@ use super::form::{decode, parameters};
 use super::metadata::printable;
 use super::token::ErrorResponse;
 use crate::client::{ApplicationType, AuthorizationRequest};
-use crate::discovery::is_secure;
+use crate::discovery::{UrlFault, is_secure};
 
 /// The longest accepted redirect, in bytes.
 pub const REDIRECT_LENGTH_MAX: usize = 64 * 1024;
@@ -199,65 +199,40 @@ impl fmt::Debug for AuthorizationCode {
 
 // ------------------------------------------------------------------ validation of redirect URIs
 
-/// Why an application must not use a redirect URI. The application's error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidRedirectUri {
-    /// It is not a URI, or starts with `http` but is not the URL of a server.
-    #[error("the redirect URI is not usable: {0}")]
-    Url(InvalidUrl),
-    /// It has a fragment.
-    #[error("the redirect URI has a fragment")]
-    Fragment,
-    /// It is `http`, but not on this machine: the code can be read in transit.
-    #[error("the redirect URI is neither `https` nor on a loopback address")]
-    Insecure,
-    /// Its scheme is neither a web scheme nor derived from a domain name of the application, like
-    /// `com.example.app` (RFC 8252, section 7.1).
-    #[error("the scheme of the redirect URI is not the application's own")]
-    Scheme,
-    /// It is allowed only for applications on the user's device.
-    #[error("the redirect URI of a web application is not `https` on a host of its own")]
-    Web,
-    /// The grant requires a redirect URI and none is given, or the grant has no redirect.
-    #[error("the redirect URIs do not match the grant")]
-    Count,
-}
-
 /// Checks that an application of this type may use this redirect URI. Linear.
 ///
 /// # Errors
 ///
-/// The application's error: see [`InvalidRedirectUri`].
-pub fn check_redirect_uri(uri: &str, of: ApplicationType) -> Result<(), InvalidRedirectUri> {
+/// The application's error: see [`UrlFault`].
+pub fn check_redirect_uri(uri: &str, of: ApplicationType) -> Result<(), UrlFault> {
     if uri.len() > LOCATION_LENGTH_MAX {
-        return Err(InvalidRedirectUri::Url(InvalidUrl::TooLong));
+        return Err(UrlFault::Url(InvalidUrl::TooLong));
     }
     check_uri(uri).map_err(|error| match error {
-        InvalidUri::Scheme => InvalidRedirectUri::Url(InvalidUrl::Scheme),
-        error => InvalidRedirectUri::Url(InvalidUrl::Syntax(error)),
+        InvalidUri::Scheme => UrlFault::Url(InvalidUrl::Scheme),
+        error => UrlFault::Url(InvalidUrl::Syntax(error)),
     })?;
     // RFC 6749, section 3.1.2.
     if uri.contains('#') {
-        return Err(InvalidRedirectUri::Fragment);
+        return Err(UrlFault::Fragment);
     }
     let scheme = uri.split(':').next().unwrap_or_default();
     if !["http", "https"].iter().any(|it| it.eq_ignore_ascii_case(scheme)) {
         return match of {
-            ApplicationType::Web => Err(InvalidRedirectUri::Web),
+            ApplicationType::Web => Err(UrlFault::Web),
             ApplicationType::Native if scheme.contains('.') => Ok(()),
-            ApplicationType::Native => Err(InvalidRedirectUri::Scheme),
+            ApplicationType::Native => Err(UrlFault::Scheme),
         };
     }
-    let location = Location::parse(uri).map_err(InvalidRedirectUri::Url)?;
+    let location = Location::parse(uri).map_err(UrlFault::Url)?;
     // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-047]
     if !is_secure(&location) {
-        return Err(InvalidRedirectUri::Insecure);
+        return Err(UrlFault::Insecure);
     }
     // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-033] [AUTHC-034]:
     // OpenID Connect requires web applications to be on public hosts.
     match of {
-        ApplicationType::Web if location.origin().is_loopback() => Err(InvalidRedirectUri::Web),
+        ApplicationType::Web if location.origin().is_loopback() => Err(UrlFault::Web),
         _ => Ok(()),
     }
 }
@@ -510,26 +485,23 @@ mod redirect_uri_tests {
             assert_eq!(check_redirect_uri(uri, NATIVE), Ok(()), "{uri}");
         }
         for (uri, reason) in [
-            ("http://c.example/cb", InvalidRedirectUri::Insecure),
-            ("http://localhost.example/cb", InvalidRedirectUri::Insecure),
-            ("http://127.0.0.1@c.example/", InvalidRedirectUri::Url(InvalidUrl::User)),
-            ("https://c.example/#", InvalidRedirectUri::Fragment),
-            ("com.example.app:/cb#x", InvalidRedirectUri::Fragment),
-            ("javascript:alert(1)", InvalidRedirectUri::Scheme),
-            ("data:text/html,x", InvalidRedirectUri::Scheme),
-            ("file:///cb", InvalidRedirectUri::Scheme),
-            ("/cb", InvalidRedirectUri::Url(InvalidUrl::Scheme)),
-            ("", InvalidRedirectUri::Url(InvalidUrl::Scheme)),
-            ("https:///cb", InvalidRedirectUri::Url(InvalidUrl::Host)),
-            (
-                "com.example.app:/c b",
-                InvalidRedirectUri::Url(InvalidUrl::Syntax(InvalidUri::Character(' '))),
-            ),
+            ("http://c.example/cb", UrlFault::Insecure),
+            ("http://localhost.example/cb", UrlFault::Insecure),
+            ("http://127.0.0.1@c.example/", UrlFault::Url(InvalidUrl::User)),
+            ("https://c.example/#", UrlFault::Fragment),
+            ("com.example.app:/cb#x", UrlFault::Fragment),
+            ("javascript:alert(1)", UrlFault::Scheme),
+            ("data:text/html,x", UrlFault::Scheme),
+            ("file:///cb", UrlFault::Scheme),
+            ("/cb", UrlFault::Url(InvalidUrl::Scheme)),
+            ("", UrlFault::Url(InvalidUrl::Scheme)),
+            ("https:///cb", UrlFault::Url(InvalidUrl::Host)),
+            ("com.example.app:/c b", UrlFault::Url(InvalidUrl::Syntax(InvalidUri::Character(' ')))),
         ] {
             assert_eq!(check_redirect_uri(uri, NATIVE), Err(reason), "{uri}");
         }
         let long = ["com.example.app:/", &*"x".repeat(LOCATION_LENGTH_MAX)].concat();
-        let reason = InvalidRedirectUri::Url(InvalidUrl::TooLong);
+        let reason = UrlFault::Url(InvalidUrl::TooLong);
         assert_eq!(check_redirect_uri(&long, NATIVE), Err(reason));
     }
 
@@ -538,10 +510,10 @@ mod redirect_uri_tests {
         // Rule: [AUTHC-033] [AUTHC-034].
         assert_eq!(check_redirect_uri("https://c.example/cb", WEB), Ok(()));
         for uri in ["http://localhost:3000/cb", "https://127.0.0.1/cb", "com.example.app:/cb"] {
-            assert_eq!(check_redirect_uri(uri, WEB), Err(InvalidRedirectUri::Web), "{uri}");
+            assert_eq!(check_redirect_uri(uri, WEB), Err(UrlFault::Web), "{uri}");
         }
         let http = check_redirect_uri("http://c.example/cb", WEB);
-        assert_eq!(http, Err(InvalidRedirectUri::Insecure));
+        assert_eq!(http, Err(UrlFault::Insecure));
     }
 }
 

@@ -4,12 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use mcp_sansio::http::DOCUMENT_LENGTH_MAX;
 use serde::Deserialize;
 
 use super::form::Form;
-use super::metadata::{
-    InvalidResponse, error_code, lenient, printable, read_object, seconds, texts,
-};
+use super::metadata::{error_code, lenient, printable, read_object, seconds, texts};
 use super::scopes::Scopes;
 use crate::dpop::USE_DPOP_NONCE;
 use crate::resource::ResourceUri;
@@ -197,16 +196,19 @@ pub struct ErrorResponse {
     pub uri: Option<String>,
 }
 
-/// Why the response of a token endpoint has no token. The authorization server's error, unless it
-/// refuses the request.
+/// Why the answer of a token or registration endpoint cannot be used. The authorization server's
+/// error, unless it refuses the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TokenFault {
-    /// The response cannot be parsed.
-    #[error("token endpoint: {0}")]
-    Answer(#[from] InvalidResponse),
-    /// The response has no token.
-    #[error("the token endpoint returned neither a token nor an error")]
+pub enum AnswerFault {
+    /// It is longer than 256 KiB.
+    #[error("the answer is longer than {DOCUMENT_LENGTH_MAX} bytes")]
+    TooLong,
+    /// It is not a JSON object, has a duplicate member, or a member of the wrong type.
+    #[error("the answer is malformed")]
+    Malformed,
+    /// It has no token.
+    #[error("the answer has neither a token nor an error")]
     NoToken,
     /// The token has no type, or another one than requested.
     #[error("the type of the token is not the requested one")]
@@ -215,8 +217,16 @@ pub enum TokenFault {
     /// field.
     #[error("the token cannot be used in a request")]
     Token,
+    /// The answer to a registration has no client id, or an id or a password that is longer than
+    /// 4 KiB or has invalid characters.
+    #[error("the answer to the registration has no usable client id and password")]
+    Client,
+    /// The authorization server does not accept the redirect URIs, or not for this type of
+    /// application: see [`ApplicationType`](super::ApplicationType).
+    #[error("the authorization server does not accept the redirect URI: {0}")]
+    RedirectUri(ErrorResponse),
     /// The authorization server refuses the request.
-    #[error("the token endpoint refused the request: {0}")]
+    #[error("the authorization server refused the request: {0}")]
     Refused(ErrorResponse),
 }
 
@@ -249,26 +259,26 @@ impl TokenResponse {
     ///
     /// # Errors
     ///
-    /// See [`TokenFault`].
-    pub(crate) fn parse(body: &[u8], purpose: TokenPurpose) -> Result<Self, TokenFault> {
+    /// See [`AnswerFault`].
+    pub(crate) fn parse(body: &[u8], purpose: TokenPurpose) -> Result<Self, AnswerFault> {
         let answer: Answer = read_object(body)?;
         if let Some(error) = &answer.error {
-            return Err(TokenFault::Refused(ErrorResponse {
+            return Err(AnswerFault::Refused(ErrorResponse {
                 error: printable(error),
                 description: answer.error_description.as_deref().map(printable),
                 uri: answer.error_uri.as_deref().map(printable),
             }));
         }
-        let access_token = answer.access_token.ok_or(TokenFault::NoToken)?;
-        let token_type = answer.token_type.ok_or(TokenFault::TokenType)?;
-        let token_type = purpose.accept(&token_type).ok_or(TokenFault::TokenType)?;
+        let access_token = answer.access_token.ok_or(AnswerFault::NoToken)?;
+        let token_type = answer.token_type.ok_or(AnswerFault::TokenType)?;
+        let token_type = purpose.accept(&token_type).ok_or(AnswerFault::TokenType)?;
         // The identity provider must return the grant, not another token of the user.
         let issued = answer.issued_token_type.as_deref();
         if purpose == TokenPurpose::Assertion && issued.is_some_and(|it| it != ID_JAG) {
-            return Err(TokenFault::TokenType);
+            return Err(AnswerFault::TokenType);
         }
         if !is_token(&access_token) {
-            return Err(TokenFault::Token);
+            return Err(AnswerFault::Token);
         }
         Ok(Self {
             access_token,
@@ -421,11 +431,11 @@ mod response_tests {
 
     use super::*;
 
-    fn parse(members: &str, purpose: TokenPurpose) -> Result<TokenResponse, TokenFault> {
+    fn parse(members: &str, purpose: TokenPurpose) -> Result<TokenResponse, AnswerFault> {
         TokenResponse::parse(format!("{{{members}}}").as_bytes(), purpose)
     }
 
-    fn bearer(members: &str) -> Result<TokenResponse, TokenFault> {
+    fn bearer(members: &str) -> Result<TokenResponse, AnswerFault> {
         parse(&format!(r#""token_type":"Bearer",{members}"#), TokenPurpose::Bearer)
     }
 
@@ -479,7 +489,7 @@ mod response_tests {
     #[test]
     fn an_odd_error_is_an_error() {
         let fault = bearer(r#""access_token":"t","error":{"message":"no"}"#);
-        let Err(TokenFault::Refused(error)) = fault else { panic!("a token") };
+        let Err(AnswerFault::Refused(error)) = fault else { panic!("a token") };
         assert_eq!(error.to_string(), r#"{"message":"no"}"#);
         for error in ["false", "0", "\"\""] {
             assert!(bearer(&format!(r#""access_token":"t","error":{error}"#)).is_ok(), "{error}");
@@ -502,10 +512,10 @@ mod response_tests {
         ] {
             let members = format!(r#""access_token":"t","token_type":"{name}""#);
             let token = parse(&members, purpose).map(|it| it.token_type);
-            assert_eq!(token, token_type.ok_or(TokenFault::TokenType), "{name} {purpose:?}");
+            assert_eq!(token, token_type.ok_or(AnswerFault::TokenType), "{name} {purpose:?}");
         }
         let fault = parse(r#""access_token":"t""#, Bearer);
-        assert_eq!(fault, Err(TokenFault::TokenType));
+        assert_eq!(fault, Err(AnswerFault::TokenType));
     }
 
     #[test]
@@ -517,7 +527,7 @@ mod response_tests {
             parse(&members, TokenPurpose::Assertion).map(|it| it.access_token)
         };
         assert_eq!(exchanged("id-jag"), Ok("t".into()));
-        assert_eq!(exchanged("access_token"), Err(TokenFault::TokenType));
+        assert_eq!(exchanged("access_token"), Err(AnswerFault::TokenType));
     }
 
     #[test]
@@ -525,11 +535,11 @@ mod response_tests {
         let long = "x".repeat(TOKEN_LENGTH_MAX + 1);
         for token in ["", "a b", "a\\r\\nX: y", "\\u0000", "é", &long] {
             let fault = bearer(&format!(r#""access_token":"{token}""#));
-            assert_eq!(fault, Err(TokenFault::Token), "{token}");
+            assert_eq!(fault, Err(AnswerFault::Token), "{token}");
         }
         assert!(bearer(&format!(r#""access_token":"{}""#, &long[1..])).is_ok());
         assert!(bearer(r#""access_token":"aZ09-._~+/==""#).is_ok());
-        assert_eq!(bearer(r#""scope":"a""#), Err(TokenFault::NoToken));
+        assert_eq!(bearer(r#""scope":"a""#), Err(AnswerFault::NoToken));
     }
 
     #[test]
@@ -544,11 +554,11 @@ mod response_tests {
     fn a_refusal_shows_only_printable_characters() {
         let members =
             r#""error":"invalid_grant","error_description":"Too\n \u202elate","access_token":"t""#;
-        let Err(TokenFault::Refused(error)) = bearer(members) else { panic!("a token") };
+        let Err(AnswerFault::Refused(error)) = bearer(members) else { panic!("a token") };
         assert_eq!(error.to_string(), "invalid_grant (Too late)");
         assert_eq!(error.uri, None);
         assert!(!error.asks_for_nonce());
-        let Err(TokenFault::Refused(error)) = bearer(r#""error":"use_dpop_nonce""#) else {
+        let Err(AnswerFault::Refused(error)) = bearer(r#""error":"use_dpop_nonce""#) else {
             panic!("a token")
         };
         assert!(error.asks_for_nonce());
@@ -560,7 +570,7 @@ mod response_tests {
             [r#""access_token":["secret"]"#, r#""access_token":"secret","access_token":"secret""#]
         {
             let fault = bearer(members).expect_err(members);
-            assert_eq!(fault, TokenFault::Answer(InvalidResponse::Malformed));
+            assert_eq!(fault, AnswerFault::Malformed);
             assert!(!format!("{fault} {fault:?}").contains("secret"));
         }
         let token = bearer(r#""access_token":"secret","refresh_token":"secret""#);

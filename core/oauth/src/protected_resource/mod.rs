@@ -19,17 +19,14 @@ use mcp_sansio::http::{InvalidUrl, Location};
 use mcp_sansio::protocol::Method;
 use mcp_sansio_sync::Arc;
 
-use super::discovery::{InvalidEndpoint, MetadataUrls};
-use super::resource::{ResourceMismatch, ResourceUri, is_same_resource};
+use super::discovery::{MetadataUrls, UrlFault};
+use super::resource::{ResourceUri, is_same_resource};
 
 use scope::Hierarchy;
 
 pub use dpop::{DpopProof, DpopVerifier, PROOF_LENGTH_MAX, ProofSignature, UsedProof};
 pub use grant::Grant;
-pub use token::{
-    ACCESS_TOKEN_LENGTH_MAX, InvalidStaticToken, StaticTokens, TokenCheck, TokenRefusal,
-    VerifiedToken,
-};
+pub use token::{ACCESS_TOKEN_LENGTH_MAX, StaticTokens, TokenCheck, TokenRefusal, VerifiedToken};
 
 /// An MCP server that requires tokens: its URI, the issuers it trusts, and the scopes it requires.
 ///
@@ -85,7 +82,7 @@ pub enum InvalidResource {
         /// The issuer identifier.
         issuer: String,
         /// The fault.
-        reason: InvalidEndpoint,
+        reason: UrlFault,
     },
     /// The list of authorization servers is empty.
     #[error(
@@ -103,6 +100,19 @@ pub enum InvalidResource {
     /// algorithms do not have.
     #[error("`{0}` is not a list of signature algorithms")]
     Algorithm(String),
+    /// A token of [`StaticTokens`] is empty, too long, or has characters that clients cannot send
+    /// (RFC 6750, section 2.1): use letters, digits and `-._~+/`, such as those of Base64.
+    #[error("the token at position {index} cannot be sent in `Authorization`")]
+    Token {
+        /// The position, from 0.
+        index: usize,
+    },
+    /// A token of [`StaticTokens`] occurs twice.
+    #[error("the token at position {index} is the same as an earlier one")]
+    RepeatedToken {
+        /// The position of the second one, from 0.
+        index: usize,
+    },
 }
 
 impl ProtectedResource {
@@ -148,7 +158,7 @@ impl ProtectedResource {
         let location = Location::parse(uri)?;
         // A URL is below itself, so no other mismatch is possible.
         let uri = ResourceUri::from_metadata(uri, &location).map_err(|reason| match reason {
-            ResourceMismatch::FinalDot => InvalidResource::FinalDot,
+            UrlFault::FinalDot => InvalidResource::FinalDot,
             _ => InvalidResource::Fragment,
         })?;
         Ok(Self {

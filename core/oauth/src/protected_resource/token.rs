@@ -10,7 +10,7 @@ use mcp_sansio::peer::HttpRejection;
 use mcp_sansio::{Caller, Principal};
 use sha2::{Digest, Sha256};
 
-use super::{DpopProof, ProtectedResource};
+use super::{DpopProof, InvalidResource, ProtectedResource};
 
 /// A token to be checked by the application.
 ///
@@ -280,29 +280,10 @@ pub(super) fn token68(text: &[u8]) -> Option<String> {
 /// let ann = VerifiedToken::new(Principal::new("ann")).scopes(["files:read"]);
 /// let tokens = StaticTokens::new([(secret("ANN_TOKEN"), ann)])?;
 /// // The check of a server: `move |check| tokens.check(&check)`
-/// # Ok::<(), mcp_sansio_oauth::protected_resource::InvalidStaticToken>(())
+/// # Ok::<(), mcp_sansio_oauth::protected_resource::InvalidResource>(())
 /// ```
 #[derive(Clone)]
 pub struct StaticTokens(Vec<([u8; 32], VerifiedToken)>);
-
-/// Why a table of tokens is invalid. The caller's error. It does not contain the token.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidStaticToken {
-    /// A token is empty, too long, or has characters that clients cannot send (RFC 6750, section
-    /// 2.1): use letters, digits and `-._~+/`, such as those of Base64.
-    #[error("the token at position {index} cannot be sent in `Authorization`")]
-    Syntax {
-        /// The position, from 0.
-        index: usize,
-    },
-    /// A token occurs twice.
-    #[error("the token at position {index} is the same as an earlier one")]
-    Repeated {
-        /// The position of the second one, from 0.
-        index: usize,
-    },
-}
 
 impl StaticTokens {
     /// Creates a table from tokens and what their holders may do. An expiry is obeyed; audiences
@@ -313,16 +294,16 @@ impl StaticTokens {
     ///
     /// # Errors
     ///
-    /// See [`InvalidStaticToken`].
+    /// [`InvalidResource::Token`] or [`InvalidResource::RepeatedToken`], which do not contain the token.
     pub fn new<T: AsRef<str>>(
         tokens: impl IntoIterator<Item = (T, VerifiedToken)>,
-    ) -> Result<Self, InvalidStaticToken> {
+    ) -> Result<Self, InvalidResource> {
         let mut table = Vec::<([u8; 32], VerifiedToken)>::new();
         for (index, (token, holder)) in tokens.into_iter().enumerate() {
             let token = token68(token.as_ref().as_bytes());
-            let digest = digest(&token.ok_or(InvalidStaticToken::Syntax { index })?);
+            let digest = digest(&token.ok_or(InvalidResource::Token { index })?);
             if table.iter().any(|(other, _)| *other == digest) {
-                return Err(InvalidStaticToken::Repeated { index });
+                return Err(InvalidResource::RepeatedToken { index });
             }
             table.push((digest, holder));
         }
@@ -497,10 +478,10 @@ mod static_tokens_tests {
         for bad in ["", "two words", "a,b", "a=b", "ü", &"x".repeat(16 * 1024 + 1)] {
             let refused = StaticTokens::new([("good", holder("ann")), (bad, holder("bob"))]);
             let refused = refused.expect_err(bad);
-            assert_eq!(refused, InvalidStaticToken::Syntax { index: 1 });
+            assert_eq!(refused, InvalidResource::Token { index: 1 });
         }
         let refused = StaticTokens::new([("same", holder("ann")), ("same", holder("bob"))]);
-        assert_eq!(refused.expect_err("repeated"), InvalidStaticToken::Repeated { index: 1 });
+        assert_eq!(refused.expect_err("repeated"), InvalidResource::RepeatedToken { index: 1 });
     }
 
     #[test]

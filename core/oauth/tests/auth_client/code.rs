@@ -209,8 +209,8 @@ fn an_error_of_the_token_endpoint_is_reported_with_its_reason() {
     GET https://as.example/.well-known/oauth-authorization-server
     sign in at https://as.example/authorize
     POST https://as.example/token authorization_code
-    no token: https://as.example/token: the token endpoint refused the request: invalid_grant
-    refused: https://as.example/token: the token endpoint refused the request: invalid_grant
+    no token: https://as.example/token: the authorization server refused the request: invalid_grant
+    refused: https://as.example/token: the authorization server refused the request: invalid_grant
     ");
 }
 

@@ -137,7 +137,7 @@ fn a_server_that_keeps_requesting_new_nonces_fails_the_request() {
     let text = network.run();
     assert!(
         text.ends_with(
-            "refused: https://as.example/token: the token endpoint refused the request: use_dpop_nonce\n"
+            "refused: https://as.example/token: the authorization server refused the request: use_dpop_nonce\n"
         ),
         "{text}"
     );

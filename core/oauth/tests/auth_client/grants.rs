@@ -111,8 +111,8 @@ fn an_assertion_that_is_refused_is_not_retried() {
     GET https://as.example/.well-known/oauth-authorization-server
     assert for https://as.example
     POST https://as.example/token jwt-bearer
-    no token: https://as.example/token: the token endpoint refused the request: invalid_grant
-    refused: https://as.example/token: the token endpoint refused the request: invalid_grant
+    no token: https://as.example/token: the authorization server refused the request: invalid_grant
+    refused: https://as.example/token: the authorization server refused the request: invalid_grant
     ");
     assert_eq!(network.sent_to(TOKEN).len(), 1);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_sansio_oauth::client::{
     AuthorizationFailure, AuthorizationOptions, ClientSecret, WaitingFor,
 };
-use mcp_sansio_oauth::{InvalidEndpoint, MetadataFault, ResourceMismatch};
+use mcp_sansio_oauth::{MetadataFault, UrlFault};
 
 use crate::answers::{Answer, Reply, issuer, ok, resource, token};
 use crate::network::{
@@ -59,10 +59,10 @@ fn an_issuer_must_match_except_for_a_final_slash() {
 fn metadata_of_another_resource_fails_the_authorization_at_every_url() {
     // Rule: [AUTHC-020].
     for (at, resource, reason) in [
-        (PRM, "https://evil.example/mcp", ResourceMismatch::Origin),
-        (PRM, "https://mcp.example/mcp/admin", ResourceMismatch::Path),
-        (PRM, "https://mcp.example/m", ResourceMismatch::Path),
-        ("https://evil.example/prm", "https://evil.example/mcp", ResourceMismatch::Origin),
+        (PRM, "https://evil.example/mcp", UrlFault::Origin),
+        (PRM, "https://mcp.example/mcp/admin", UrlFault::Path),
+        (PRM, "https://mcp.example/m", UrlFault::Path),
+        ("https://evil.example/prm", "https://evil.example/mcp", UrlFault::Origin),
     ] {
         let mut network = TestNetwork::new(secret());
         network.challenge = format!(r#"resource_metadata="{at}""#);
@@ -111,9 +111,9 @@ fn an_issuer_cannot_be_at_an_internal_address() {
     // Rule: [SEC-005] [SEC-006].
     let of = AuthorizationFailure::Issuer;
     for (name, reason) in [
-        ("http://evil.example", of(InvalidEndpoint::Insecure)),
-        ("https://evil.example/#x", of(InvalidEndpoint::Fragment)),
-        ("https://evil.example?x", of(InvalidEndpoint::Query)),
+        ("http://evil.example", of(UrlFault::Insecure)),
+        ("https://evil.example/#x", of(UrlFault::Fragment)),
+        ("https://evil.example?x", of(UrlFault::Query)),
     ] {
         let mut network = TestNetwork::new(secret());
         network.get(PRM, issuers(&[name]));

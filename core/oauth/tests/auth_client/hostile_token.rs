@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use mcp_sansio::http::ExchangeFailure;
+use mcp_sansio_oauth::AnswerFault;
 use mcp_sansio_oauth::client::{
     ApplicationType, AuthorizationFailure, AuthorizationOptions, ClientMetadata, ClientSecret,
     DpopKey,
 };
-use mcp_sansio_oauth::{InvalidResponse, RegistrationFault, TokenFault};
 
 use crate::answers::{Answer, Reply, issuer, ok, token};
 use crate::network::{
@@ -37,24 +37,24 @@ fn renewable() -> TestNetwork {
 #[test]
 fn an_unusable_token_response_is_refused() {
     for (body, fault) in [
-        (r#"{"access_token":"long-access-token","token_type":"MAC"}"#, TokenFault::TokenType),
-        (r#"{"access_token":"long-access-token","token_type":"N_A"}"#, TokenFault::TokenType),
-        (r#"{"access_token":"long-access-token","token_type":"DPoP"}"#, TokenFault::TokenType),
-        (r#"{"access_token":"long-access-token"}"#, TokenFault::TokenType),
-        (r#"{"access_token":"","token_type":"Bearer"}"#, TokenFault::Token),
-        (r#"{"access_token":"a\r\nx-evil: 1","token_type":"Bearer"}"#, TokenFault::Token),
-        (r#"{"access_token":"a\u0000b","token_type":"Bearer"}"#, TokenFault::Token),
-        (r#"{"access_token":"a b","token_type":"Bearer"}"#, TokenFault::Token),
-        (r#"{"access_token":"\u00e9","token_type":"Bearer"}"#, TokenFault::Token),
-        (r#"{"token_type":"Bearer"}"#, TokenFault::NoToken),
-        (r#"{"access_token":null,"token_type":"Bearer"}"#, TokenFault::NoToken),
-        ("{}", TokenFault::NoToken),
-        ("", TokenFault::Answer(InvalidResponse::Malformed)),
-        ("[]", TokenFault::Answer(InvalidResponse::Malformed)),
-        ("<html>", TokenFault::Answer(InvalidResponse::Malformed)),
+        (r#"{"access_token":"long-access-token","token_type":"MAC"}"#, AnswerFault::TokenType),
+        (r#"{"access_token":"long-access-token","token_type":"N_A"}"#, AnswerFault::TokenType),
+        (r#"{"access_token":"long-access-token","token_type":"DPoP"}"#, AnswerFault::TokenType),
+        (r#"{"access_token":"long-access-token"}"#, AnswerFault::TokenType),
+        (r#"{"access_token":"","token_type":"Bearer"}"#, AnswerFault::Token),
+        (r#"{"access_token":"a\r\nx-evil: 1","token_type":"Bearer"}"#, AnswerFault::Token),
+        (r#"{"access_token":"a\u0000b","token_type":"Bearer"}"#, AnswerFault::Token),
+        (r#"{"access_token":"a b","token_type":"Bearer"}"#, AnswerFault::Token),
+        (r#"{"access_token":"\u00e9","token_type":"Bearer"}"#, AnswerFault::Token),
+        (r#"{"token_type":"Bearer"}"#, AnswerFault::NoToken),
+        (r#"{"access_token":null,"token_type":"Bearer"}"#, AnswerFault::NoToken),
+        ("{}", AnswerFault::NoToken),
+        ("", AnswerFault::Malformed),
+        ("[]", AnswerFault::Malformed),
+        ("<html>", AnswerFault::Malformed),
         (
             r#"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
-            TokenFault::Answer(InvalidResponse::Malformed),
+            AnswerFault::Malformed,
         ),
     ] {
         let mut network = TestNetwork::new(secret());
@@ -67,7 +67,7 @@ fn an_unusable_token_response_is_refused() {
     let mut network = TestNetwork::new(secret());
     network.post(TOKEN, token(&"x".repeat(40_000), ""));
     network.run();
-    let fault = TokenFault::Token;
+    let fault = AnswerFault::Token;
     assert_eq!(network.failures[0], AuthorizationFailure::Token { url: TOKEN.into(), fault });
 }
 
@@ -177,7 +177,7 @@ fn an_unbound_token_is_accepted_unless_bound_tokens_are_required() {
     let mut network = network.again(bound().dpop_bound_access_tokens(true));
     let text = network.run();
     assert!(!text.contains("[Bearer t1]"), "{text}");
-    let fault = TokenFault::TokenType;
+    let fault = AnswerFault::TokenType;
     assert_eq!(network.failures[0], AuthorizationFailure::Token { url: TOKEN.into(), fault });
     network.post(TOKEN, ok(r#"{"access_token":"t2","token_type":"dpop"}"#));
     network.accepted = vec!["DPoP t2".into()];
@@ -223,13 +223,13 @@ fn registering() -> TestNetwork {
 #[test]
 fn an_invalid_client_is_refused() {
     for (body, fault) in [
-        ("{}", RegistrationFault::Client),
-        (r#"{"client_id":""}"#, RegistrationFault::Client),
-        (r#"{"client_id":"a\r\nb"}"#, RegistrationFault::Client),
-        (r#"{"client_id":"a\u0000"}"#, RegistrationFault::Client),
-        (r#"{"client_id":"a","client_secret":"x\ny-long-secret"}"#, RegistrationFault::Client),
-        (r#"{"client_id":["a"]}"#, RegistrationFault::Answer(InvalidResponse::Malformed)),
-        ("null", RegistrationFault::Answer(InvalidResponse::Malformed)),
+        ("{}", AnswerFault::Client),
+        (r#"{"client_id":""}"#, AnswerFault::Client),
+        (r#"{"client_id":"a\r\nb"}"#, AnswerFault::Client),
+        (r#"{"client_id":"a\u0000"}"#, AnswerFault::Client),
+        (r#"{"client_id":"a","client_secret":"x\ny-long-secret"}"#, AnswerFault::Client),
+        (r#"{"client_id":["a"]}"#, AnswerFault::Malformed),
+        ("null", AnswerFault::Malformed),
     ] {
         let mut network = registering();
         network.post(REGISTER, Reply::new(201, body));

@@ -206,8 +206,8 @@ fn a_registration_that_the_server_forgot_is_repeated_once() {
     save client of https://as.example
     sign in at https://as.example/authorize
     POST https://as.example/token authorization_code
-    no token: https://as.example/token: the token endpoint refused the request: invalid_client
-    refused: https://as.example/token: the token endpoint refused the request: invalid_client
+    no token: https://as.example/token: the authorization server refused the request: invalid_client
+    refused: https://as.example/token: the authorization server refused the request: invalid_client
     ");
 }
 

@@ -93,7 +93,7 @@ fn the_examples_of_the_specification_are_parsed() {
     assert_eq!(
         challenge,
         Some(BearerChallenge {
-            scheme: ChallengeScheme::Bearer,
+            is_dpop: false,
             resource_metadata: Some(url.to_string()),
             scope: Some("files:write".to_string()),
             error: Some("insufficient_scope".to_string()),
@@ -106,10 +106,10 @@ fn the_examples_of_the_specification_are_parsed() {
 
 #[test]
 fn the_first_challenge_with_resource_metadata_is_selected() {
-    let scheme = |value| token(value).map(|it| (it.scheme, it.resource_metadata.is_some()));
-    let expect = Some((ChallengeScheme::DPoP, true));
+    let scheme = |value| token(value).map(|it| (it.is_dpop, it.resource_metadata.is_some()));
+    let expect = Some((true, true));
     assert_eq!(scheme("Bearer scope=a, dpop resource_metadata=x"), expect);
-    assert_eq!(scheme("Basic, Bearer, DPoP"), Some((ChallengeScheme::Bearer, false)));
+    assert_eq!(scheme("Basic, Bearer, DPoP"), Some((false, false)));
     assert_eq!(scheme("Basic realm=x"), None);
 }
 

@@ -25,8 +25,7 @@ use crate::client::scopes::Scopes;
 use crate::client::token::GrantType;
 use crate::discovery::endpoint;
 use crate::{
-    AuthorizationServerMetadata, MetadataFault, NoAuthenticationMethod, RegistrationFault,
-    ResourceUri,
+    AnswerFault, AuthorizationServerMetadata, MetadataFault, NoAuthenticationMethod, ResourceUri,
 };
 
 /// The identity of a client at one authorization server.
@@ -242,7 +241,7 @@ impl AuthorizationClient {
             method,
             scopes: &Scopes::new(),
         };
-        let without_scopes = request.to_json()?;
+        let without_scopes = request.to_json().map_err(AuthorizationFailure::RedirectUri)?;
         let unix_time = self.clock.unix_time(now);
         let fits = |it: &&StoredClient| it.fits(&without_scopes, unix_time);
         if let Some(kept) = self.client.as_ref().filter(|_| !flow.registered_again).filter(fits) {
@@ -261,7 +260,9 @@ impl AuthorizationClient {
         if let Some(before) = before.filter(|it| is_same_issuer(&it.issuer, &metadata.issuer)) {
             scopes.extend(before.scope.split(' '), self.options.limits.scopes_max)?;
         }
-        let body = RegistrationRequest { scopes: &scopes, ..request }.to_json()?;
+        let body = RegistrationRequest { scopes: &scopes, ..request }
+            .to_json()
+            .map_err(AuthorizationFailure::RedirectUri)?;
         let with_scopes = !scopes.is_empty();
         let request = without_scopes;
         let pending = PendingRegistration { endpoint, request, method, scopes, with_scopes };
@@ -313,13 +314,13 @@ impl AuthorizationClient {
             Err(fault)
                 if step.with_scopes
                     && (400..500).contains(&fetched.status)
-                    && !matches!(fault, RegistrationFault::RedirectUri(_)) =>
+                    && !matches!(fault, AnswerFault::RedirectUri(_)) =>
             {
                 step.with_scopes = false;
                 let body = step.request.clone();
                 return Ok(self.send_registration(step, body));
             }
-            Ok(_) | Err(RegistrationFault::Answer(_) | RegistrationFault::Client)
+            Ok(_) | Err(AnswerFault::TooLong | AnswerFault::Malformed | AnswerFault::Client)
                 if !fetched.is_success() =>
             {
                 return Err(AuthorizationFailure::Status { url, status: fetched.status });

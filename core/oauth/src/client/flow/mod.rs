@@ -693,7 +693,8 @@ impl AuthorizationClient {
 
     /// Returns the metadata URLs of an issuer if they may be requested.
     fn places_of(&self, issuer: &str) -> Result<MetadataUrls, AuthorizationFailure> {
-        let urls = MetadataUrls::for_issuer(self.options.revision, issuer)?;
+        let urls = MetadataUrls::for_issuer(self.options.revision, issuer)
+            .map_err(AuthorizationFailure::Issuer)?;
         if let Some(url) = urls.clone().next() {
             self.check_place(&url)?;
         }

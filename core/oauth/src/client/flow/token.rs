@@ -23,7 +23,7 @@ use crate::client::form;
 use crate::client::metadata::is_same_issuer;
 use crate::client::scopes::Scopes;
 use crate::client::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenType};
-use crate::{AuthorizationCode, CodeVerifier, ErrorResponse, NoAuthenticationMethod, TokenFault};
+use crate::{AnswerFault, AuthorizationCode, CodeVerifier, ErrorResponse, NoAuthenticationMethod};
 
 /// A token request.
 pub(super) struct TokenStep {
@@ -223,7 +223,7 @@ impl AuthorizationClient {
                 self.request_token(flow, source, now)
             }
             Ok(token) => self.take_token(flow, &step, token, now),
-            Err(TokenFault::Refused(error))
+            Err(AnswerFault::Refused(error))
                 if error.asks_for_nonce()
                     && step.nonces < self.options.limits.nonces_max
                     && self.nonces.get(&fetched.url) != step.nonce.as_deref() =>
@@ -231,8 +231,8 @@ impl AuthorizationClient {
                 step.nonces += 1;
                 self.sign_or_send(flow, step, now)
             }
-            Err(TokenFault::Refused(error)) => self.refused(flow, &step, url, error, now),
-            Err(TokenFault::Answer(_)) if !fetched.is_success() => {
+            Err(AnswerFault::Refused(error)) => self.refused(flow, &step, url, error, now),
+            Err(AnswerFault::TooLong | AnswerFault::Malformed) if !fetched.is_success() => {
                 Err(AuthorizationFailure::Status { url, status: fetched.status })
             }
             Err(fault) => Err(AuthorizationFailure::Token { url, fault }),
@@ -241,8 +241,8 @@ impl AuthorizationClient {
 
     /// Removes secrets of the request from the fault that the token endpoint reports.
     // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
-    fn without_secrets(&self, fault: TokenFault, step: &TokenStep) -> TokenFault {
-        let TokenFault::Refused(mut error) = fault else { return fault };
+    fn without_secrets(&self, fault: AnswerFault, step: &TokenStep) -> AnswerFault {
+        let AnswerFault::Refused(mut error) = fault else { return fault };
         let (sent, verifier) = match &step.source {
             GrantSource::Code { code, verifier } => (Some(code.as_str()), Some(verifier.as_str())),
             GrantSource::Renewal => {
@@ -259,7 +259,7 @@ impl AuthorizationClient {
         for secret in [sent, verifier, password].into_iter().flatten() {
             error.leave_out(secret);
         }
-        TokenFault::Refused(error)
+        AnswerFault::Refused(error)
     }
 
     fn refused(
@@ -291,7 +291,7 @@ impl AuthorizationClient {
             "invalid_grant" | "unauthorized_client" | "unsupported_grant_type" | "invalid_scope"
         );
         if !useless || !matches!(step.source, GrantSource::Renewal) {
-            let fault = TokenFault::Refused(error);
+            let fault = AnswerFault::Refused(error);
             return Err(AuthorizationFailure::Token { url, fault });
         }
         if matches!(flow.goal, Goal::Renew { .. }) {
