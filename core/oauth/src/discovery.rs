@@ -21,18 +21,6 @@ const OPENID: &str = "/.well-known/openid-configuration";
 #[derive(Clone, Debug)]
 pub struct MetadataUrls(vec::IntoIter<Location>);
 
-/// The endpoints of a 2025-03-26 authorization server without metadata.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DefaultEndpoints {
-    /// `/authorize`: the authorization endpoint.
-    pub authorization: Location,
-    /// `/token`: the token endpoint.
-    pub token: Location,
-    /// `/register`: the registration endpoint.
-    pub registration: Location,
-}
-
 impl MetadataUrls {
     /// Returns the URLs of the protected resource metadata of the MCP server at `server`, whose
     /// challenge named `challenged`.
@@ -94,8 +82,8 @@ impl MetadataUrls {
     }
 
     /// Returns the URL of the authorization server metadata of 2025-03-26, which is on the host of
-    /// the MCP server. Its issuer is the URL of that server without a path. Without metadata, use
-    /// [`DefaultEndpoints`].
+    /// the MCP server. Its issuer is the URL of that server without a path. Without metadata,
+    /// its endpoints are those of `AuthorizationServerMetadata::implied_by`.
     // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]
     #[must_use]
     pub fn for_base(server: &Location) -> Self {
@@ -120,23 +108,6 @@ impl Iterator for MetadataUrls {
 impl ExactSizeIterator for MetadataUrls {}
 
 impl FusedIterator for MetadataUrls {}
-
-impl DefaultEndpoints {
-    /// Returns the endpoints on the host of an MCP server; `None` if a user must not be sent there,
-    /// because it is neither `https` nor on this machine.
-    // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
-    #[must_use]
-    pub fn for_base(server: &Location) -> Option<Self> {
-        if !is_secure(server) {
-            return None;
-        }
-        Some(Self {
-            authorization: server.resolve("/authorize").ok()?,
-            token: server.resolve("/token").ok()?,
-            registration: server.resolve("/register").ok()?,
-        })
-    }
-}
 
 /// Adds the URL with this path on the host of `base`, unless it is a duplicate or too long.
 fn push(urls: &mut Vec<Location>, base: &Location, path: &[&str]) {
@@ -337,14 +308,9 @@ mod tests {
 
     #[test]
     fn in_2025_03_26_the_server_is_its_own_authorization_server() {
-        // Rule: [AUTHC-006] [AUTHC-007] [AUTHC-008].
+        // Rule: [AUTHC-006] [AUTHC-007].
         let server = location("https://api.example.com/v1/mcp?a");
         let urls = texts(MetadataUrls::for_base(&server));
         assert_eq!(urls, ["https://api.example.com/.well-known/oauth-authorization-server"]);
-        let endpoints = DefaultEndpoints::for_base(&server).expect("secure");
-        assert_eq!(endpoints.authorization.as_str(), "https://api.example.com/authorize");
-        assert_eq!(endpoints.token.as_str(), "https://api.example.com/token");
-        assert_eq!(endpoints.registration.as_str(), "https://api.example.com/register");
-        assert_eq!(DefaultEndpoints::for_base(&location("http://api.example.com")), None);
     }
 }

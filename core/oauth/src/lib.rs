@@ -55,7 +55,7 @@ pub use client::{
     },
     token::{AnswerFault, ErrorResponse},
 };
-pub use discovery::{DefaultEndpoints, MetadataUrls, UrlFault};
+pub use discovery::{MetadataUrls, UrlFault};
 #[cfg(any(feature = "client", feature = "server"))]
 pub use dpop::InvalidDpopKey;
 pub use resource::{ResourceUri, is_same_resource};

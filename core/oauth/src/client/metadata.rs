@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::token::AnswerFault;
-use crate::discovery::{UrlFault, endpoint};
+use crate::discovery::{UrlFault, endpoint, is_secure};
 use crate::resource::ResourceUri;
 
 /// The metadata of a protected resource, which is an MCP server. As received and not validated;
@@ -161,6 +161,32 @@ impl AuthorizationServerMetadata {
     pub fn check_pkce(&self) -> Result<(), MetadataFault> {
         let methods = self.code_challenge_methods_supported.as_deref().unwrap_or_default();
         if methods.iter().any(|it| it == "S256") { Ok(()) } else { Err(MetadataFault::Pkce) }
+    }
+
+    /// Returns the metadata of a 2025-03-26 server that publishes none: it is its own authorization
+    /// server, called `issuer`, with the endpoints `/authorize`, `/token` and `/register` on its
+    /// host. `None` if a user must not be sent there, because it is neither `https` nor on this
+    /// machine.
+    // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
+    #[must_use]
+    pub fn implied_by(server: &Location, issuer: String) -> Option<Self> {
+        if !is_secure(server) {
+            return None;
+        }
+        let endpoint = |path| server.resolve(path).ok().map(|url| url.to_string());
+        Some(Self {
+            issuer,
+            authorization_endpoint: Some(endpoint("/authorize")?),
+            token_endpoint: Some(endpoint("/token")?),
+            registration_endpoint: Some(endpoint("/register")?),
+            scopes_supported: None,
+            grant_types_supported: None,
+            token_endpoint_auth_methods_supported: None,
+            // That revision requires PKCE of every server, and defines no metadata to declare it.
+            code_challenge_methods_supported: Some(alloc::vec!["S256".into()]),
+            client_id_metadata_document_supported: false,
+            authorization_response_iss_parameter_supported: false,
+        })
     }
 
     /// Returns the authorization endpoint.
@@ -396,6 +422,24 @@ mod tests {
         let document = b"{\"issuer\":\"https://a.example\",\"x\":\"\xff\"}";
         let parsed = AuthorizationServerMetadata::parse(document);
         assert!(matches!(parsed, Err(MetadataFault::Malformed(_))), "{parsed:?}");
+    }
+
+    #[test]
+    fn a_2025_03_26_server_without_metadata_has_its_endpoints_at_the_root() {
+        // Rule: [AUTHC-008].
+        let location = |url: &str| Location::parse(url).expect(url);
+        let implied = |url| AuthorizationServerMetadata::implied_by(&location(url), "i".into());
+        let metadata = implied("https://api.example.com/v1/mcp?a").expect("secure");
+        let urls = [
+            metadata.authorization_endpoint(),
+            metadata.token_endpoint(),
+            metadata.registration_endpoint().map(|url| url.expect("one")),
+        ];
+        let expected = ["authorize", "token", "register"]
+            .map(|path| Ok(location(&alloc::format!("https://api.example.com/{path}"))));
+        assert_eq!(urls, expected);
+        assert_eq!(metadata.check_pkce(), Ok(()));
+        assert_eq!(implied("http://api.example.com"), None);
     }
 
     #[test]

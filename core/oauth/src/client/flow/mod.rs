@@ -24,8 +24,7 @@ use crate::client::scopes::{ScopeSelection, Scopes};
 use crate::discovery::is_secure;
 use crate::{
     AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, CodeVerifier,
-    DefaultEndpoints, ExpectedResponse, MetadataUrls, ProtectedResourceMetadata, ResourceUri,
-    ResponseFault, State,
+    ExpectedResponse, MetadataUrls, ProtectedResourceMetadata, ResourceUri, ResponseFault, State,
 };
 
 use identity::{Identity, PendingRegistration, failure_from_metadata};
@@ -739,9 +738,9 @@ impl AuthorizationClient {
             return self.issuer_described(flow, &issuer, fetched, now);
         }
         // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
-        let endpoints = DefaultEndpoints::for_base(&self.server);
-        let endpoints = endpoints.ok_or_else(|| self.no_base_metadata())?;
-        self.found_issuer(flow, metadata_from_endpoints(issuer, &endpoints), now)
+        let implied = AuthorizationServerMetadata::implied_by(&self.server, issuer);
+        let metadata = implied.ok_or_else(|| self.no_base_metadata())?;
+        self.found_issuer(flow, metadata, now)
     }
 
     fn issuer_described(
@@ -784,24 +783,4 @@ impl AuthorizationClient {
 /// HTML page and status 200.
 fn is_metadata(fetched: &Fetched) -> bool {
     fetched.is_success() && fetched.body.trim_ascii_start().first() == Some(&b'{')
-}
-
-/// Returns the implied metadata of a 2025-03-26 server that publishes none.
-fn metadata_from_endpoints(
-    issuer: String,
-    endpoints: &DefaultEndpoints,
-) -> AuthorizationServerMetadata {
-    AuthorizationServerMetadata {
-        issuer,
-        authorization_endpoint: Some(endpoints.authorization.to_string()),
-        token_endpoint: Some(endpoints.token.to_string()),
-        registration_endpoint: Some(endpoints.registration.to_string()),
-        scopes_supported: None,
-        grant_types_supported: None,
-        token_endpoint_auth_methods_supported: None,
-        // That revision requires PKCE of every server, and defines no metadata to declare it.
-        code_challenge_methods_supported: Some(vec!["S256".into()]),
-        client_id_metadata_document_supported: false,
-        authorization_response_iss_parameter_supported: false,
-    }
 }
