@@ -50,7 +50,7 @@ pub use client::{
     metadata::{AuthorizationServerMetadata, MetadataFault, ProtectedResourceMetadata},
     registration::client_document,
     response::{
-        AuthorizationCode, AuthorizationResponse, CodeVerifier, ENTROPY_LENGTH, ExpectedResponse,
+        AuthorizationCode, AuthorizationResponse, CodeVerifier, ENTROPY_LENGTH,
         REDIRECT_LENGTH_MAX, ResponseFault, State, check_redirect_uri,
     },
     token::{AnswerFault, ErrorResponse},

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use mcp_sansio_oauth::{
     AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, CHALLENGES_MAX, Challenge,
-    ExpectedResponse, MetadataUrls, PARAMETERS_MAX, ProtectedResourceMetadata, ResourceUri, State,
+    MetadataUrls, PARAMETERS_MAX, ProtectedResourceMetadata, ResourceUri, State,
 };
 
 use super::auth_flow::answer_endpoints;
@@ -171,8 +171,8 @@ fn redirect(text: &str) {
     };
     assert_eq!(response.answers(&state), has("state", state.as_str()));
     for iss_supported in [false, true] {
-        let expected = ExpectedResponse::new(&state, issuer, iss_supported);
-        let Ok(code) = response.clone().check(&expected) else { continue };
+        let checked = response.clone().check(&state, issuer, iss_supported);
+        let Ok(code) = checked else { continue };
         assert!(has("state", state.as_str()) && has("code", code.as_str()), "{query}");
         assert!(!plain.iter().any(|(name, _)| name == "error"), "{query}");
         let issued = plain.iter().any(|(name, _)| name == "iss");

@@ -8,7 +8,7 @@ use mcp_sansio_oauth::client::{
     CredentialKey, DpopKey, GrantFlow, IdentityProvider, RegisteredClient,
 };
 use mcp_sansio_oauth::protected_resource::{ProtectedResource, VerifiedToken};
-use mcp_sansio_oauth::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
+use mcp_sansio_oauth::{AuthorizationResponse, CodeVerifier, State};
 
 /// The secret that must not appear. Verifiers and states are derived from it as well.
 const SECRET: &str = "hush-hush-hush-hush-hush-hush-32";
@@ -41,9 +41,7 @@ fn shown() -> Vec<String> {
     let (state, verifier) = (State::new(entropy()), CodeVerifier::new(entropy()));
     let redirect = format!("/callback?code={SECRET}&state={}", state.as_str());
     let response = AuthorizationResponse::parse(&redirect).unwrap();
-    let issuer = "https://as.example";
-    let expected = ExpectedResponse::new(&state, issuer, false);
-    let code = response.clone().check(&expected).unwrap();
+    let code = response.clone().check(&state, "https://as.example", false).unwrap();
     let jwk = format!(r#"{{"kty":"EC","crv":"P-256","x":"x","y":"y","d":"{SECRET}"}}"#);
     let authorization = Authorization::new(options.clone()).store(MemoryStore::new());
     let host = Host::new("host", "1").authorization(authorization.clone());
@@ -51,7 +49,7 @@ fn shown() -> Vec<String> {
         format!("{options:?}"),
         format!("{client:?}"),
         format!("{:?}", AuthorizationAction::Save(key, credential.clone())),
-        format!("{credential:?} {verifier:?} {response:?} {expected:?} {code:?}"),
+        format!("{credential:?} {verifier:?} {state:?} {response:?} {code:?}"),
         format!("{:?} {:?} {:?}", password(), registered(), GrantFlow::Enterprise(provider())),
         format!("{:?}", DpopKey::new("ES256", jwk)),
         format!("{authorization:?} {host:?}"),

@@ -30,28 +30,6 @@ pub struct AuthorizationResponse {
     error_uri: Option<String>,
 }
 
-/// The expected properties of a response, recorded before the user was sent to the authorization
-/// server.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct ExpectedResponse<'a> {
-    /// The `state` of the request.
-    pub state: &'a State,
-    /// The `issuer` of the metadata, after it was validated.
-    pub issuer: &'a str,
-    /// Whether the metadata says that every response has `iss`:
-    /// `authorization_response_iss_parameter_supported`.
-    pub iss_supported: bool,
-}
-
-impl<'a> ExpectedResponse<'a> {
-    /// Creates the expectation from the request and the metadata of the authorization server.
-    #[must_use]
-    pub const fn new(state: &'a State, issuer: &'a str, iss_supported: bool) -> Self {
-        Self { state, issuer, iss_supported }
-    }
-}
-
 /// A code to exchange for a token, from the expected issuer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AuthorizationCode(String);
@@ -129,23 +107,30 @@ impl AuthorizationResponse {
     /// Returns the code after checking its origin: first `state`, then `iss`, and only then the
     /// content of the response.
     ///
+    /// All arguments were recorded before the user was sent to the authorization server: the `state`
+    /// of the request, the `issuer` of the validated metadata, and whether the metadata says that
+    /// every response has `iss`
+    /// ([`authorization_response_iss_parameter_supported`](crate::AuthorizationServerMetadata)).
+    ///
     /// # Errors
     ///
     /// See [`ResponseFault`]. Only [`ResponseFault::Refused`] contains text of the response.
     pub fn check(
         self,
-        expected: &ExpectedResponse<'_>,
+        state: &State,
+        issuer: &str,
+        iss_supported: bool,
     ) -> Result<AuthorizationCode, ResponseFault> {
         // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
-        if !self.answers(expected.state) {
+        if !self.answers(state) {
             return Err(ResponseFault::State);
         }
         // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057]
         // [AUTHC-058] [AUTHC-059] [AUTHC-060]: compared as text, whether the server declared it or
         // not.
         match &self.iss {
-            Some(iss) if iss != expected.issuer => return Err(ResponseFault::Issuer),
-            None if expected.iss_supported => return Err(ResponseFault::NoIssuer),
+            Some(iss) if iss != issuer => return Err(ResponseFault::Issuer),
+            None if iss_supported => return Err(ResponseFault::NoIssuer),
             _ => {}
         }
         // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-061]:
@@ -381,8 +366,8 @@ mod tests {
     fn check(query: &str, iss_supported: bool) -> Result<String, ResponseFault> {
         let state = State::new([7; 32]);
         let redirect = format!("http://localhost:1/cb?state={}{query}#x", state.as_str());
-        let expected = ExpectedResponse::new(&state, ISSUER, iss_supported);
-        let code = AuthorizationResponse::parse(&redirect)?.check(&expected)?;
+        let response = AuthorizationResponse::parse(&redirect)?;
+        let code = response.check(&state, ISSUER, iss_supported)?;
         Ok(code.as_str().to_string())
     }
 
@@ -432,11 +417,11 @@ mod tests {
     fn the_state_parameter_is_checked_first() {
         // Rule: [AUTHC-048].
         let state = State::new([7; 32]);
-        let expected = ExpectedResponse::new(&state, ISSUER, true);
         for redirect in ["/cb", "/cb?code=c", "/cb?state=x&error=e", "/cb?state=&iss=b"] {
             let response = AuthorizationResponse::parse(redirect).expect(redirect);
             assert!(!response.answers(&state));
-            assert_eq!(response.check(&expected), Err(ResponseFault::State), "{redirect}");
+            let refused = response.check(&state, ISSUER, true);
+            assert_eq!(refused, Err(ResponseFault::State), "{redirect}");
         }
     }
 

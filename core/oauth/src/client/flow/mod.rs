@@ -24,7 +24,7 @@ use crate::client::scopes::{ScopeSelection, Scopes};
 use crate::discovery::is_secure;
 use crate::{
     AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, CodeVerifier,
-    ExpectedResponse, MetadataUrls, ProtectedResourceMetadata, ResourceUri, ResponseFault, State,
+    MetadataUrls, ProtectedResourceMetadata, ResourceUri, ResponseFault, State,
 };
 
 use identity::{Identity, PendingRegistration, failure_from_metadata};
@@ -557,9 +557,8 @@ impl AuthorizationClient {
         }
         self.advance(flow, now, |client, flow| {
             let SignIn { state, verifier, issuer, iss_supported, .. } = *sign_in;
-            let expected = ExpectedResponse::new(&state, &issuer, iss_supported);
             // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057]
-            let code = match response?.check(&expected) {
+            let code = match response?.check(&state, &issuer, iss_supported) {
                 Err(ResponseFault::Refused(error))
                     if error.error == "invalid_scope"
                         && flow.discovered.identity.as_deref().is_some_and(|identity| {
