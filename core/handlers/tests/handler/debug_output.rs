@@ -5,7 +5,7 @@ use mcp_sansio::{Caller, Instant, Principal};
 use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenRequirement};
 use mcp_sansio_oauth::client::{
     AuthorizationAction, AuthorizationClient, AuthorizationOptions, ClientSecret, Credential,
-    CredentialKey, DpopKey, GrantFlow, IdentityProvider, RegisteredClient,
+    CredentialKey, DpopKey, IdentityProvider, RegisteredClient,
 };
 use mcp_sansio_oauth::protected_resource::{ProtectedResource, VerifiedToken};
 use mcp_sansio_oauth::{AuthorizationResponse, CodeVerifier, State};
@@ -50,7 +50,12 @@ fn shown() -> Vec<String> {
         format!("{client:?}"),
         format!("{:?}", AuthorizationAction::Save(key, credential.clone())),
         format!("{credential:?} {verifier:?} {state:?} {response:?} {code:?}"),
-        format!("{:?} {:?} {:?}", password(), registered(), GrantFlow::Enterprise(provider())),
+        format!(
+            "{:?} {:?} {:?}",
+            password(),
+            registered(),
+            AuthorizationOptions::enterprise(provider())
+        ),
         format!("{:?}", DpopKey::new("ES256", jwk)),
         format!("{authorization:?} {host:?}"),
     ])

@@ -29,6 +29,7 @@ use action::ActionQueue;
 use credential::StoredClient;
 use exchanges::{Exchange, Exchanges, Fetch};
 use flow::{Flow, Goal};
+use options::GrantFlow;
 use proof::Nonces;
 use response::Entropy;
 use tokens::{Clock, Generations, Operations, RetryableRequest, Tokens, WaitingRequests};
@@ -40,7 +41,7 @@ pub use action::{
 };
 pub use options::{
     ApplicationType, AuthorizationLimits, AuthorizationOptions, ClientMetadata, ClientSecret,
-    ClientTimeouts, DpopKey, GrantFlow, IdentityProvider, InvalidOption, RegisteredClient,
+    ClientTimeouts, DpopKey, IdentityProvider, InvalidOption, RegisteredClient,
 };
 pub(crate) use tokens::Generation;
 

@@ -82,8 +82,7 @@ pub enum InvalidOption {
 
 /// The grant that a client requests tokens with.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum GrantFlow {
+pub(super) enum GrantFlow {
     /// A user signs in with a browser and is redirected to this URI.
     AuthorizationCode {
         /// The redirect URI, to which the authorization server sends the user.
