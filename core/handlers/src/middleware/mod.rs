@@ -113,9 +113,9 @@ pub use mcp_sansio::peer::{
 };
 pub use rate_limit::{LimitError, RateLimit};
 pub(super) use server_request::EndpointClock;
+pub use server_request::ServerRequest;
 #[cfg(feature = "http")]
 pub(super) use server_request::Wrapped;
-pub use server_request::{ServerRequest, Sleep};
 
 // ------------------------------------------------------------------ notification
 

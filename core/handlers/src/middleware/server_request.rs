@@ -320,14 +320,14 @@ impl ServerRequest {
         self.clock().now()
     }
 
-    /// Returns a future that is ready after `duration`.
-    pub fn sleep(&self, duration: Duration) -> Sleep {
+    /// Returns a future that is ready after `duration`. Dropping it cancels the wait.
+    pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + use<> {
         self.sleep_until(self.now() + duration)
     }
 
-    /// Returns a future that is ready at `deadline`.
-    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        Sleep::new(Arc::clone(&self.parts.wrapped.clock), deadline)
+    /// Returns a future that is ready at `deadline`. Dropping it cancels the wait.
+    pub fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + use<> {
+        Sleep { clock: Arc::clone(&self.parts.wrapped.clock), deadline, entry: None }
     }
 }
 
@@ -471,25 +471,11 @@ impl fmt::Debug for SleepTable {
     }
 }
 
-/// A future that is ready at a point in time: returned by
-/// [`ServerRequest::sleep`](super::ServerRequest::sleep). Dropping it cancels the wait.
-#[must_use = "futures do nothing unless they are polled"]
-pub struct Sleep {
+/// A future that is ready at a point in time.
+struct Sleep {
     clock: Arc<dyn EndpointClock>,
     deadline: Instant,
     entry: Option<Key>,
-}
-
-impl Sleep {
-    pub(super) const fn new(clock: Arc<dyn EndpointClock>, deadline: Instant) -> Self {
-        Self { clock, deadline, entry: None }
-    }
-
-    /// Returns when the wait ends.
-    #[must_use]
-    pub const fn deadline(&self) -> Instant {
-        self.deadline
-    }
 }
 
 impl Future for Sleep {
@@ -506,11 +492,5 @@ impl Drop for Sleep {
         if let Some(entry) = self.entry.take() {
             self.clock.forget(entry);
         }
-    }
-}
-
-impl fmt::Debug for Sleep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sleep").field("deadline", &self.deadline).finish_non_exhaustive()
     }
 }
