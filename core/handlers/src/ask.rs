@@ -23,58 +23,6 @@ use super::context::Context;
 use super::reply::HandlerError;
 use super::server_endpoint::StreamServer;
 
-/// Input requests that must be answered before a request can be completed.
-///
-/// Return it as `ask.into_result()` or use `?` on that; the handler is called again with the
-/// answers. It may be called any number of times, and each call repeats the work before the input
-/// request. Each round contains the answers to its own input requests only: store data that must
-/// outlast a round in [`state`](Self::state). See the [module](super) for an example.
-// MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-009]
-#[derive(Clone, Debug, Default)]
-#[must_use = "return `ask.into_result()`"]
-pub struct InputRequiredBuilder {
-    requests: InputRequests,
-    state: Option<String>,
-}
-
-impl InputRequiredBuilder {
-    /// Adds another input request under its own key.
-    pub fn and(mut self, key: impl Into<String>, question: impl Into<InputRequest>) -> Self {
-        self.requests.insert(key, question);
-        self
-    }
-
-    /// Sets the state that is returned to the handler with the answers.
-    ///
-    /// In the modern era it travels through the client, which can read it. On HTTP it is sealed
-    /// (feature `seal`), so that a modified state is refused. On a byte stream, where the client
-    /// started this process, it is sealed only with `Server::seal`.
-    pub fn state(mut self, state: impl Into<String>) -> Self {
-        self.state = Some(state.into());
-        self
-    }
-
-    /// Returns the input requests in the form that a handler returns.
-    ///
-    /// # Errors
-    ///
-    /// Always returns an error, which ends this call of the handler. The error makes the request
-    /// fail if an input request is not allowed, which is a bug in the handler: a form with a field
-    /// that forms cannot have, or a sampling request that continues tool calls without results.
-    pub fn into_result<T>(self) -> Result<T, HandlerError> {
-        for (key, request) in self.requests.iter() {
-            check(request).map_err(|error| {
-                HandlerError::Protocol(ErrorObject::internal(alloc::format!("`{key}`: {error}")))
-            })?;
-        }
-        let mut required = InputRequiredResult::new();
-        let asks = !self.requests.is_empty();
-        required.input_requests = asks.then_some(self.requests);
-        required.request_state = self.state;
-        Err(HandlerError::InputRequired(required.into()))
-    }
-}
-
 /// Checks what the type of an input request does not ensure.
 fn check(request: &InputRequest) -> Result<(), String> {
     match request {
@@ -102,8 +50,8 @@ impl Context {
         &self,
         key: impl Into<String>,
         question: impl Into<InputRequest>,
-    ) -> InputRequiredBuilder {
-        InputRequiredBuilder::default().and(key, question)
+    ) -> InputRequired {
+        InputRequired::default().and(key, question)
     }
 
     /// Returns the user's answer to the elicitation `key` with its content decoded; `None` if it
@@ -157,7 +105,7 @@ impl Context {
         self.input_result(key)
     }
 
-    /// Returns the state that the handler gave to [`InputRequiredBuilder::state`]. A modern client
+    /// Returns the state that the handler gave to [`InputRequired::state`]. A modern client
     /// can return any state unless the server seals states.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
@@ -247,11 +195,17 @@ impl Elicit {
 
 // ------------------------------------------------------------------ outcome of a handler that asks
 
-/// Input requests that must be answered before a request can be completed. Built by
-/// [`InputRequiredBuilder`], or from an [`InputRequiredResult`].
+/// Input requests that must be answered before a request can be completed.
+///
+/// Return it as `ask.into_result()` or use `?` on that; the handler is called again with the
+/// answers. It may be called any number of times, and each call repeats the work before the input
+/// request. Each round contains the answers to its own input requests only: store data that must
+/// outlast a round in [`state`](Self::state). See the [crate](crate#questions) for an example.
 ///
 /// The code that sends input requests is reached only through this type, so the binary of a server
 /// without input requests does not contain it.
+// MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-009]
+#[must_use = "return `ask.into_result()`"]
 pub struct InputRequired(Box<dyn InputRequirement>);
 
 // Names the input requests only: the texts of every type that one may contain take 30 kilobytes of a
@@ -312,6 +266,38 @@ impl InputRequirement for InputRequiredResult {
 }
 
 impl InputRequired {
+    /// Adds another input request under its own key.
+    pub fn and(mut self, key: impl Into<String>, question: impl Into<InputRequest>) -> Self {
+        self.input_requests.get_or_insert_default().insert(key, question);
+        self
+    }
+
+    /// Sets the state that is returned to the handler with the answers.
+    ///
+    /// In the modern era it travels through the client, which can read it. On HTTP it is sealed
+    /// (feature `seal`), so that a modified state is refused. On a byte stream, where the client
+    /// started this process, it is sealed only with `Server::seal`.
+    pub fn state(mut self, state: impl Into<String>) -> Self {
+        self.request_state = Some(state.into());
+        self
+    }
+
+    /// Returns the input requests in the form that a handler returns.
+    ///
+    /// # Errors
+    ///
+    /// Always returns an error, which ends this call of the handler. The error makes the request
+    /// fail if an input request is not allowed, which is a bug in the handler: a form with a field
+    /// that forms cannot have, or a sampling request that continues tool calls without results.
+    pub fn into_result<T>(self) -> Result<T, HandlerError> {
+        for (key, request) in self.input_requests.iter().flat_map(InputRequests::iter) {
+            check(request).map_err(|error| {
+                HandlerError::Protocol(ErrorObject::internal(alloc::format!("`{key}`: {error}")))
+            })?;
+        }
+        Err(HandlerError::InputRequired(self))
+    }
+
     /// Sets the ids of URL elicitations that the revision of `request` requires.
     pub(super) fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>) {
         self.0.name_elicitations(ids, request);
@@ -325,6 +311,12 @@ impl InputRequired {
         now: Instant,
     ) -> Result<(), CommandError> {
         self.0.put(server, request, now)
+    }
+}
+
+impl Default for InputRequired {
+    fn default() -> Self {
+        InputRequiredResult::new().into()
     }
 }
 

@@ -21,7 +21,6 @@
 //!     .tool("read", "The temperature", |_: Call<NoArguments>| Celsius(21.5));
 //! ```
 
-pub use super::ask::InputRequired;
 #[cfg(all(feature = "client", feature = "http"))]
 pub use super::authorization::AuthorizationFunction;
 pub use super::context::{FromRequest, LogSource, RequestParts};

@@ -460,9 +460,8 @@ impl<K: Threading> Server<K> {
     /// Creates the server on HTTP, for all its clients, for an adapter to drive.
     ///
     /// `secret` and `seed` are entropy: see [`http::Server::new`](mcp_sansio::http::Server::new).
-    /// The states that handlers give to
-    /// [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) are sealed with a key
-    /// that is derived from `secret`, unless [`seal`](Self::seal) or
+    /// The states that handlers give to [`InputRequired::state`] are sealed with a key that is
+    /// derived from `secret`, unless [`seal`](Self::seal) or
     /// [`unsealed_states`](Self::unsealed_states) was called.
     ///
     /// # Errors

@@ -14,7 +14,7 @@
 //! | answer in a handler | text, content, [`Structured`], [`HandlerError`] |
 //! | return an error of your own from a handler | [`fallible`](fallible()), [`IntoHandlerError`] |
 //! | report progress, log, and know the client in a handler | [`Context`] |
-//! | ask the user, the model or the host | [`Elicit`], [`InputRequiredBuilder`] |
+//! | ask the user, the model or the host | [`Elicit`], [`InputRequired`] |
 //! | change a running server | [`ServerHandle`], [`Connections`], [`CatalogEdit`] |
 //! | run code around all handlers, limit them, log them | [`middleware`] |
 //! | connect to a server, and answer its requests | [`Host`], [`HostRequest`] |
@@ -110,7 +110,7 @@
 //! ```
 //!
 //! Each round contains the answers to its own input requests only. Store data that must outlast a
-//! round with [`InputRequiredBuilder::state`].
+//! round with [`InputRequired::state`].
 //!
 //! # Subscriptions
 //!
@@ -201,7 +201,7 @@ mod state;
 mod task;
 mod threading;
 
-pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
+pub use ask::{Elicit, ElicitResponse, InputRequired};
 #[cfg(all(feature = "client", feature = "http"))]
 pub use authorization::{Authorization, CredentialLock, CredentialStore, MemoryStore};
 #[cfg(feature = "client")]

@@ -224,7 +224,7 @@ pub enum HandlerError {
     /// the client, without the text of the panic.
     Panicked(Panicked),
     /// Not an error: the user or the host must provide input first. Built by
-    /// [`InputRequiredBuilder`](super::InputRequiredBuilder).
+    /// [`InputRequired::into_result`].
     InputRequired(InputRequired),
     /// The request is refused, with an HTTP status. Returned by the scope check.
     Refused(Box<HttpRejection>),

@@ -161,7 +161,7 @@ impl<K: Threading> ServerItem<Prompt, K> {
 impl Elicit {
     /// Asks the user to fill in a form with the fields of `T`, a flat struct of strings, numbers,
     /// booleans and plain enums. For any other type,
-    /// [`InputRequiredBuilder::into_result`](crate::InputRequiredBuilder::into_result) makes the
+    /// [`InputRequired::into_result`](crate::InputRequired::into_result) makes the
     /// request fail.
     ///
     /// The fields are shown in the order of their declaration. The documentation of a field is its

@@ -33,7 +33,7 @@ const LABEL: &[u8] = b"mcp-sansio request state key";
 
 impl<K: Threading> Server<K> {
     /// Seals the state that handlers give to
-    /// [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) before it is sent.
+    /// [`InputRequired::state`](super::InputRequired::state) before it is sent.
     /// [`call.state()`](super::Context::state) then returns it unchanged, with the same request,
     /// from the same principal, and at most `lifetime` later, in whole seconds. Any other state is
     /// refused with `-32602` before a handler is called.

@@ -9,9 +9,7 @@ use mcp_sansio::protocol::{
     CacheHints, Method, ReadResourceResult, Resource, SubscriptionFilter, TextResourceContents,
 };
 use mcp_sansio::{Era, Revision, Revisions};
-use mcp_sansio_handlers::{
-    Call, Client, Host, InputRequiredBuilder, NoArguments, ReadResource, Server,
-};
+use mcp_sansio_handlers::{Call, Client, Host, InputRequired, NoArguments, ReadResource, Server};
 use mcp_sansio_test::{Pair, Transport};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -37,7 +35,7 @@ fn server() -> Server {
         })
         .resource(Resource::new("mem://asks", "asks"), |call: Call<ReadResource>| {
             match call.state() {
-                None => InputRequiredBuilder::default().state("again").into_result(),
+                None => InputRequired::default().state("again").into_result(),
                 Some(_) => Ok(contents(&call.arguments.uri)),
             }
         })

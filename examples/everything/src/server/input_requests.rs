@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{
     SingleSelectSchema, StringFormat, StringSchema,
 };
 use mcp_sansio_handlers::{
-    Call, Context, Elicit, HandlerError, InputRequiredBuilder, NoArguments, Server,
+    Call, Context, Elicit, HandlerError, InputRequired, NoArguments, Server,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ pub(super) fn ask<'k, T>(
     questions: impl IntoIterator<Item = (&'k str, InputRequest)>,
     state: Option<String>,
 ) -> Result<T, HandlerError> {
-    let mut all = InputRequiredBuilder::default();
+    let mut all = InputRequired::default();
     for (key, question) in questions {
         let mut needs = question.needs(call.revision());
         if call.revision().era() == Era::Legacy
