@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::framing::{SseDecoder, SseError, write_event};
+use mcp_sansio::framing::{FrameError, SseDecoder, write_event};
 
 use super::chunk_lengths::random_lengths;
 
@@ -26,7 +26,7 @@ pub fn sse(bytes: &[u8]) {
 /// The events of a stream, and the last id and reconnection time after it.
 #[derive(Debug, Default, PartialEq)]
 struct Events {
-    events: Vec<Result<Event, SseError>>,
+    events: Vec<Result<Event, FrameError>>,
     last_id: Option<String>,
     retry: Option<Duration>,
 }
@@ -82,7 +82,7 @@ fn plain_events(stream: &[u8], limit: usize) -> Events {
         let colon = line.iter().position(|byte| *byte == b':');
         if data.len() + line.len() + 1 > limit && colon != Some(0) {
             if !std::mem::replace(&mut skipping, true) {
-                out.events.push(Err(SseError::TooLong { limit }));
+                out.events.push(Err(FrameError::TooLong { limit }));
             }
             data.clear();
             continue;
@@ -90,7 +90,7 @@ fn plain_events(stream: &[u8], limit: usize) -> Events {
         if end.is_none() {
             let length = data.len() + if colon == Some(0) { 0 } else { line.len() };
             if !skipping && length > 0 {
-                out.events.push(Err(SseError::Truncated { length }));
+                out.events.push(Err(FrameError::Truncated { length }));
             }
             return out;
         }
@@ -127,7 +127,7 @@ fn plain_events(stream: &[u8], limit: usize) -> Events {
         }
     }
     if !skipping && !data.is_empty() {
-        out.events.push(Err(SseError::Truncated { length: data.len() }));
+        out.events.push(Err(FrameError::Truncated { length: data.len() }));
     }
     out
 }

@@ -39,16 +39,19 @@ pub struct Lines<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// A line does not fit. It is skipped up to its end; decoding continues after it.
+    /// A line or an event does not fit, or the type or the id of an event is longer than 1 KiB. It
+    /// is skipped up to its end; decoding continues after it. An id or a reconnection time in a
+    /// skipped event takes effect.
     #[error("a frame of more than {limit} bytes was skipped")]
     TooLong {
-        /// The maximum length of a line, including its line end.
+        /// The maximum length of a line, including its line end; of an event, that of a line plus
+        /// the preceding data.
         limit: usize,
     },
-    /// The input ended within a line.
+    /// The input ended within a line or an event, which is dropped.
     #[error("the input ended {length} bytes into a frame")]
     Truncated {
-        /// Number of bytes of the line that were received.
+        /// Number of bytes that were received of the line, or of the event's data and its last line.
         length: usize,
     },
 }

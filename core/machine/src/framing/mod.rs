@@ -15,6 +15,6 @@ pub use memory::{LineDecoder, Memory};
 pub use packet::{PacketDecoder, PacketEncoder, PacketFraming};
 #[cfg(feature = "alloc")]
 pub use sse::{
-    SSE_FIELD_LENGTH_MAX, SseDecoder, SseError, SseEvent, SseFieldError, write_comment,
-    write_event, write_event_id, write_retry,
+    SSE_FIELD_LENGTH_MAX, SseDecoder, SseEvent, SseFieldError, write_comment, write_event,
+    write_event_id, write_retry,
 };

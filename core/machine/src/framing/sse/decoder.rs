@@ -7,7 +7,7 @@ use memchr::memchr2;
 
 use super::super::buffer::Buffer;
 use super::super::memory::Memory;
-use super::{SseError, SseEvent, milliseconds, set, value};
+use super::{FrameError, SseEvent, milliseconds, set, value};
 
 /// Initial capacity of a growing decoder: an open stream usually carries several events.
 pub(super) const INITIAL: usize = 2 * 1024;
@@ -135,7 +135,7 @@ impl<'b> SseDecoder<'b> {
     /// Returns the next event that has a data field, even an empty one. Comments and unknown fields
     /// are skipped. Returns `None` until more bytes are committed.
     #[must_use]
-    pub fn next_event(&mut self) -> Option<Result<SseEvent<'_>, SseError>> {
+    pub fn next_event(&mut self) -> Option<Result<SseEvent<'_>, FrameError>> {
         if mem::take(&mut self.event_is_old) {
             self.event.clear();
         }
@@ -172,7 +172,7 @@ impl<'b> SseDecoder<'b> {
     /// events first. The last id and the reconnection time are kept, because the same decoder may
     /// read the resumed stream.
     #[must_use]
-    pub fn handle_eof(&mut self) -> Option<SseError> {
+    pub fn handle_eof(&mut self) -> Option<FrameError> {
         let line = self.buffer.bytes().get(self.line..).unwrap_or_default();
         let comment = self.dropped || line.first().is_none_or(|byte| *byte == b':');
         let lost = !self.skipping && (self.data > 0 || !comment);
@@ -183,7 +183,7 @@ impl<'b> SseDecoder<'b> {
         (self.has_next_id, self.next_retry) = (false, None);
         self.at_start = true;
         (self.after_cr, self.dropped, self.skipping) = (false, false, false);
-        lost.then_some(SseError::Truncated { length })
+        lost.then_some(FrameError::Truncated { length })
     }
 
     /// Returns the id to resume the stream after: the id of the last complete event that set one,
@@ -289,7 +289,7 @@ impl<'b> SseDecoder<'b> {
 
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [SSE-013]: a comment has
     // an empty field name here, and like every unknown field it is ignored.
-    fn take_field(&mut self, line: Range<usize>, next: usize) -> Result<(), SseError> {
+    fn take_field(&mut self, line: Range<usize>, next: usize) -> Result<(), FrameError> {
         let bytes = &self.buffer.bytes()[line.clone()];
         if let Some(value) = value(bytes, b"data") {
             let length = value.len();
@@ -354,7 +354,7 @@ impl<'b> SseDecoder<'b> {
 
     /// Checks, when no line end was found, whether the event is too long. Reports each such event
     /// once.
-    fn refuse_overlong(&mut self) -> Option<SseError> {
+    fn refuse_overlong(&mut self) -> Option<FrameError> {
         let bytes = self.buffer.bytes();
         let line = bytes.get(self.line..).unwrap_or_default();
         let comment = self.dropped || line.first() == Some(&b':');
@@ -373,7 +373,7 @@ impl<'b> SseDecoder<'b> {
         self.buffer.clear();
         (self.line, self.searched) = (0, 0);
         let first = !mem::replace(&mut self.skipping, true);
-        first.then_some(SseError::TooLong { limit: self.limit() })
+        first.then_some(FrameError::TooLong { limit: self.limit() })
     }
 
     /// Drops the data and the type, and keeps the incomplete line.

@@ -9,6 +9,8 @@ use alloc::string::String;
 use core::str::{self, Utf8Error};
 use core::time::Duration;
 
+use super::FrameError;
+
 pub use decoder::SseDecoder;
 pub use encoder::{SseFieldError, write_comment, write_event, write_event_id, write_retry};
 
@@ -46,29 +48,6 @@ impl<'a> SseEvent<'a> {
     }
 }
 
-/// A decoding error between two events, caused by the peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SseError {
-    /// An event does not fit. Its data is skipped up to its end and decoding continues; an id or a
-    /// reconnection time in it takes effect.
-    #[error("an event is longer than {limit} bytes")]
-    TooLong {
-        /// The maximum length of a line plus the preceding data, including line ends.
-        limit: usize,
-    },
-    /// The type or the id of an event is longer than [`SSE_FIELD_LENGTH_MAX`]. The event is skipped
-    /// like an overlong one.
-    #[error("the type or the id of an event is longer than {SSE_FIELD_LENGTH_MAX} bytes")]
-    FieldTooLong,
-    /// The input ended within an event. The event is dropped.
-    #[error("the input ended {length} bytes into an event")]
-    Truncated {
-        /// Number of received bytes in its data and its last line.
-        length: usize,
-    },
-}
-
 /// Returns the value of a line if its field is `name`.
 fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     match line.strip_prefix(name)? {
@@ -79,9 +58,9 @@ fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// Replaces invalid UTF-8, as the HTML standard specifies.
-fn set(text: &mut String, value: &[u8]) -> Result<(), SseError> {
+fn set(text: &mut String, value: &[u8]) -> Result<(), FrameError> {
     if value.len() > SSE_FIELD_LENGTH_MAX {
-        return Err(SseError::FieldTooLong);
+        return Err(FrameError::TooLong { limit: SSE_FIELD_LENGTH_MAX });
     }
     text.clear();
     if let Ok(value) = str::from_utf8(value) {

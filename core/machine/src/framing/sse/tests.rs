@@ -193,7 +193,7 @@ fn an_overlong_type_or_id_is_reported_and_its_event_skipped() {
     );
     for piece in [1, 7, input.len()] {
         let outcomes = decode(&mut SseDecoder::growing(4096), input.as_bytes(), piece);
-        let error = SseError::FieldTooLong.to_string();
+        let error = FrameError::TooLong { limit: SSE_FIELD_LENGTH_MAX }.to_string();
         let events = ["a", "d"].map(|data| alloc::format!("message {data:?} {long}"));
         assert_eq!(outcomes, [&*events[0], &*error, &*error, &*events[1]]);
     }

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use mcp_sansio_sync::Arc;
 
-use crate::framing::{FrameError, SseDecoder, SseError, SseEvent};
+use crate::framing::{FrameError, SseDecoder, SseEvent};
 use crate::http::ExchangeId;
 use crate::http::media::Media;
 use crate::peer::{Failure, TransportFailure};
@@ -89,18 +89,14 @@ impl Client {
     }
 
     /// Handles an event that cannot be read; it may have been the response.
-    fn event_unreadable(&mut self, id: ExchangeId, error: SseError, now: Instant) {
-        let limit = match error {
-            SseError::TooLong { limit } => limit,
-            _ => crate::framing::SSE_FIELD_LENGTH_MAX,
-        };
-        let _reported = self.peer.handle_frame_error(FrameError::TooLong { limit }).map(|event| {
+    fn event_unreadable(&mut self, id: ExchangeId, error: FrameError, now: Instant) {
+        let _reported = self.peer.handle_frame_error(error).map(|event| {
             if let Some(event) = event {
                 self.report_event(event);
             }
         });
         let of_call = self.exchanges.get(id).is_some_and(|exchange| exchange.message.is_some());
-        if of_call {
+        if of_call && let FrameError::TooLong { limit } = error {
             self.too_long(id, limit, now);
         }
     }
