@@ -20,10 +20,6 @@ pub enum Error {
     /// The server's catalog is invalid: the caller's fault.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// The server's catalog is invalid for HTTP: the caller's fault.
-    #[cfg(feature = "http-server")]
-    #[error(transparent)]
-    Http(#[from] mcp_sansio_handlers::endpoint::HttpServerError),
     /// The server process could not be started.
     #[cfg(feature = "client")]
     #[error(transparent)]

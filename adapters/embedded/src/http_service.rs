@@ -9,6 +9,7 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
+use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::http::{
     Admission, AuthorizationField, ExchangeId, HttpServerOptions, RequestHead, RequestReader,
     Response, ServerTransmit,
@@ -16,9 +17,7 @@ use mcp_sansio::http::{
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
 use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio::{Caller, Instant};
-use mcp_sansio_handlers::endpoint::{
-    HandlerCall, HandlerPoll, HttpServer, HttpServerError, PendingHandler,
-};
+use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerPoll, HttpServer, PendingHandler};
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Local, Server, ServerHandle, TokenRequirement};
 
@@ -117,7 +116,7 @@ pub enum HttpServiceError {
     Protected,
     /// The server's catalog is invalid.
     #[error(transparent)]
-    Server(#[from] HttpServerError),
+    Catalog(#[from] CatalogError),
 }
 
 /// The memory of a connection, which a program lends it.

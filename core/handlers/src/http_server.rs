@@ -9,7 +9,6 @@ use mcp_sansio::catalog::{Catalog, CatalogError, Lists};
 use mcp_sansio::http::{
     ActionId, Admission, EventPosition, ExchangeId, NotStored, ReadId, ReadRequest, RequestHead,
     RequestReader, Response, ServerTransmit, StoreAction, StoreError, StoreReply, StoredEvent,
-    UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::HttpRejection;
@@ -56,27 +55,15 @@ pub struct HttpServer<K: Threading = ThreadSafe> {
     pub(super) checks: Arc<super::protection::CheckCount>,
 }
 
-/// Why a server cannot be used on HTTP: a configuration error of the application.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum HttpServerError {
-    /// An item has an invalid name, or the name of another item, or a handler's state is missing.
-    #[error(transparent)]
-    Catalog(#[from] CatalogError),
-    /// A tool has annotations that clients have to refuse.
-    #[error(transparent)]
-    Tool(#[from] UnservableTool),
-}
-
 impl<K: Threading> HttpServer<K> {
     pub(super) fn new(
         server: &Server<K>,
         options: http::HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
-    ) -> Result<Self, HttpServerError> {
+    ) -> Result<Self, CatalogError> {
         if let Some(problem) = server.problem() {
-            return Err(problem.into());
+            return Err(problem);
         }
         let options = match &server.handlers.http.protection {
             Some(protection) => protection.with_host(options),
@@ -473,7 +460,7 @@ impl<K: Threading> Server<K> {
         options: http::HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
-    ) -> Result<HttpServer<K>, HttpServerError> {
+    ) -> Result<HttpServer<K>, CatalogError> {
         HttpServer::new(self, options, secret, seed)
     }
 }

@@ -511,7 +511,7 @@ impl<K: Threading> Server<K> {
         options: http::HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
-    ) -> Result<HttpServerMachine, http::UnservableTool> {
+    ) -> Result<HttpServerMachine, CatalogError> {
         let peer = self.clone().peer_options();
         HttpServerMachine::new(peer, options, secret, seed, self.next_tape())
     }

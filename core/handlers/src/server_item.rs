@@ -253,7 +253,7 @@ impl<K: Threading> ServerItem<Tool, K> {
     ///
     /// An argument that the schema does not have is an error where the tool is added. An argument
     /// of another type, or a name that is invalid or taken, is an error where the server
-    /// [starts on HTTP](super::endpoint::HttpServerError).
+    /// [starts on HTTP](CatalogError::InvalidSchema).
     ///
     /// ```
     /// use mcp_sansio_handlers::{Call, Server, ServerItem};

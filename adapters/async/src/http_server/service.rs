@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body::Body;
+use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::http::{
     Admission, EventStore, HttpServerOptions, RemoteAddress, RequestHead, SharedOptions,
     SharedResource,
 };
 use mcp_sansio::{Caller, Principal, Spawner};
-use mcp_sansio_handlers::endpoint::HttpServerError;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
 use super::budget::{CallerName, ConnectionBudget};
@@ -147,7 +147,7 @@ impl<R: Runtime> HttpService<R> {
         secret: [u8; 32],
         seed: u64,
         runtime: R,
-    ) -> Result<Self, HttpServerError> {
+    ) -> Result<Self, CatalogError> {
         let mut server = server.http(options, secret, seed)?;
         server.set_spawner(Spawner::new(R::spawn_blocking));
         let runtime: Arc<dyn AnyRuntime> = Arc::new(runtime);

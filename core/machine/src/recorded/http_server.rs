@@ -4,13 +4,13 @@ use core::cell::RefCell;
 use core::time::Duration;
 
 use super::{Recordable, Recorded, Tape};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogError};
 use crate::http::server::header_params_by_tool;
 use crate::http::{
     ActionId, AnnouncedChange, CallerHandle, EventPosition, ExchangeId, HttpRejection,
     HttpServerOptions, NotStored, ParsedBody, ProofId, ReadId, ReadRequest, RequestHead, Server,
     ServerTransmit, SessionId, StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand,
-    TaskStoreEvent, UnservableTool,
+    TaskStoreEvent,
 };
 use crate::peer::{self, CommandError, Event, RequestHandle};
 use crate::{Caller, Instant, PanicGuard, SessionKey};
@@ -70,7 +70,7 @@ impl Recorded<Server> {
         secret: [u8; 32],
         seed: u64,
         tape: impl Into<Option<Tape>>,
-    ) -> Result<Self, UnservableTool> {
+    ) -> Result<Self, CatalogError> {
         // The actions of a shared store are not part of a recording.
         let tape = tape.into().filter(|_| options.shared.is_none());
         if tape.is_some()

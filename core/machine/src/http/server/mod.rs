@@ -36,7 +36,7 @@ use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Deadlines, Index, Key, Slab};
 use mcp_sansio_sync::Arc;
 
-use crate::catalog::{Announcement, Catalog};
+use crate::catalog::{Announcement, Catalog, CatalogError};
 use crate::http::header_params::HeaderParams;
 use crate::peer::queue::Tag;
 use crate::peer::server::ServerConfig;
@@ -176,18 +176,6 @@ struct Connection {
 /// practice; each takes about a kilobyte.
 const POOLED_MACHINES_MAX: usize = 64;
 
-/// A tool cannot be offered over HTTP.
-// MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-010] [HDR-011] [HDR-012]
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the tool `{tool}` cannot be offered over HTTP: {reason}")]
-#[non_exhaustive]
-pub struct UnservableTool {
-    /// The name of the tool.
-    pub tool: String,
-    /// The error in its input schema.
-    pub reason: String,
-}
-
 impl Server {
     /// Creates a server without clients.
     ///
@@ -198,14 +186,14 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The annotations of a tool in the catalog are invalid, so clients would have to refuse the
-    /// tool.
+    /// [`CatalogError::InvalidSchema`]: the annotations of a tool in the catalog are invalid, so
+    /// clients would have to refuse the tool.
     pub fn new(
         peer: peer::ServerOptions,
         options: HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
-    ) -> Result<Self, UnservableTool> {
+    ) -> Result<Self, CatalogError> {
         let mut peer = peer.without_keep_alive();
         // Results may depend on these fields, which caches that clients share do not know.
         if !options.kept_headers.is_empty() {
@@ -344,7 +332,7 @@ impl Server {
     /// changed lists.
     ///
     /// A tool whose annotations HTTP clients must refuse is served without the checks of these
-    /// annotations; see [`UnservableTool`].
+    /// annotations.
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
         let (edited, announcement) = self.server_config.edit_catalog(edit);
         self.spread_catalog(&announcement, now);
@@ -428,9 +416,10 @@ fn stamped(mut event: Event<'_>, connection: Key) -> Event<'_> {
 
 /// Returns the mirrored parameters of each tool that has some, and the first tool that cannot be
 /// served.
+// MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-010] [HDR-011] [HDR-012]
 pub(crate) fn header_params_by_tool(
     catalog: &Catalog,
-) -> (BTreeMap<String, HeaderParams>, Option<UnservableTool>) {
+) -> (BTreeMap<String, HeaderParams>, Option<CatalogError>) {
     let (mut found, mut unservable) = (BTreeMap::new(), None);
     for tool in catalog.tools() {
         match HeaderParams::from_schema(&tool.input_schema.as_raw()) {
@@ -439,10 +428,10 @@ pub(crate) fn header_params_by_tool(
                 found.insert(tool.name.clone(), header_params);
             }
             Err(fault) => {
-                let tool = tool.name.clone();
-                unservable.get_or_insert_with(|| UnservableTool {
-                    tool,
-                    reason: alloc::string::ToString::to_string(&fault),
+                unservable.get_or_insert_with(|| CatalogError::InvalidSchema {
+                    tool: tool.name.clone(),
+                    member: "inputSchema",
+                    reason: alloc::format!("cannot be offered over HTTP: {fault}"),
                 });
             }
         }
