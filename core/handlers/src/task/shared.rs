@@ -5,9 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use mcp_sansio::http::{
-    StoreError, TaskCommand, TaskKey, TaskMessage, TaskRecord, TaskStoreEvent, WhenUnavailable,
-};
+use mcp_sansio::http::{StoreError, TaskCommand, TaskKey, TaskMessage, TaskRecord, TaskStoreEvent};
 use mcp_sansio::jsonrpc::{ErrorObject, Json, JsonError, RawJson};
 use mcp_sansio::peer::{Request, RequestHandle};
 use mcp_sansio::protocol::{
@@ -96,7 +94,7 @@ impl Check {
 
 fn keeps_locally(machine: &HttpServerMachine) -> bool {
     let sharing = machine.options().shared_ref();
-    sharing.is_some_and(|it| it.when_unavailable == WhenUnavailable::KeepLocally)
+    sharing.is_some_and(|it| it.keep_locally)
 }
 
 impl TaskSharing for HttpServerMachine {

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio::http::{RequestHead, Response, SharedOptions, WhenUnavailable};
+use mcp_sansio::http::{RequestHead, Response, SharedOptions};
 use mcp_sansio::{Caller, Principal};
 use mcp_sansio_handlers::{Server, TokenRequirement};
 use mcp_sansio_oauth::protected_resource::{
@@ -111,7 +111,7 @@ fn a_proof_that_the_store_cannot_record_is_refused_for_now() {
     cluster.cut(0, true);
     assert_eq!(authorize(&mut cluster, 0, &proof("a")).unwrap_err(), 503);
     // Unless nodes go on alone.
-    options.when_unavailable = WhenUnavailable::KeepLocally;
+    options.keep_locally = true;
     let mut cluster = TaskCluster::of([&servers[0], &servers[1]], &options);
     cluster.cut(0, true);
     let kept = proof("b");

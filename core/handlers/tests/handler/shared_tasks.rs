@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::{SharedOptions, WhenUnavailable};
+use mcp_sansio::http::SharedOptions;
 use serde_json::json;
 
 use crate::task_client::{Gate, assert_empty};
@@ -193,7 +193,7 @@ fn a_task_that_cannot_be_stored_is_not_created() {
     cluster.cut(0, false);
     cluster.pass(Duration::from_secs(6));
     assert_eq!(cluster.status(1, &owner(), &format!("{:032x}", 1)), "cancelled");
-    options.when_unavailable = WhenUnavailable::KeepLocally;
+    options.keep_locally = true;
     let mut cluster = TaskCluster::with(&server(&Gate::default()), &options);
     cluster.cut(0, true);
     let task = cluster.task(0, &owner(), "slow");

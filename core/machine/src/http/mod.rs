@@ -43,5 +43,5 @@ pub use server::{
     ReadRequest, RefusedHead, RequestReader, ResponseMode, Server, ServerLimits, ServerTimeouts,
     ServerTransmit, SessionRecord, SharedLimit, SharedOptions, SharedResource, StoreAction,
     StoreError, StoreReply, StoredEvent, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
-    TaskStoreEvent, WhenUnavailable,
+    TaskStoreEvent,
 };

@@ -54,7 +54,7 @@ pub use reader::{Admission, ParsedBody, ReadRequest, RequestReader};
 pub use shared::{
     ActionId, AnnouncedChange, Lease, MailboxShare, NodeId, ProofId, SessionRecord, SharedOptions,
     StoreError, StoreReply, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
-    TaskStoreEvent, WhenUnavailable,
+    TaskStoreEvent,
 };
 pub use shared_limits::{Exhausted, SharedLimit, SharedResource};
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};

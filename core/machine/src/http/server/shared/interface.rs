@@ -152,18 +152,6 @@ pub enum StoreError {
     Refused,
 }
 
-/// The policy for new sessions while the store is not available.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WhenUnavailable {
-    /// Refuse them with 503 and `Retry-After`.
-    #[default]
-    Refuse,
-    /// Keep them on this node until the store is available again. Until then, other nodes answer
-    /// their requests with 503 or 404.
-    KeepLocally,
-}
-
 /// How a server shares its sessions and streams with other nodes: see
 /// [`HttpServerOptions::shared`](super::super::HttpServerOptions::shared).
 #[derive(Clone, Debug)]
@@ -184,8 +172,10 @@ pub struct SharedOptions {
     /// With `true`, each event waits for a round trip to the store; if that fails, it is sent
     /// nevertheless. Answers as JSON are no events.
     pub durable: bool,
-    /// The policy for new sessions while the store is not available.
-    pub when_unavailable: WhenUnavailable,
+    /// Whether this node keeps new sessions to itself while the store is not available. `false`:
+    /// they are refused with 503 and `Retry-After`. With `true`, other nodes answer their requests
+    /// with 503 or 404 until the store is available again.
+    pub keep_locally: bool,
     /// Requests that wait for the store, in total. 10,000: further requests are answered with 503.
     pub waiting_max: usize,
     /// Bytes in the bodies of these requests. 64 MiB.
@@ -216,7 +206,7 @@ impl Default for SharedOptions {
             patience: Duration::from_secs(5),
             poll: Duration::from_secs(1),
             durable: false,
-            when_unavailable: WhenUnavailable::default(),
+            keep_locally: false,
             waiting_max: 10_000,
             waiting_bytes_max: 64 * 1024 * 1024,
             waiting_per_caller_max: 2_500,

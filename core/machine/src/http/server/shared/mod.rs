@@ -34,7 +34,7 @@ use batches::Batches;
 pub(super) use follow::Follow;
 pub use interface::{
     ActionId, AnnouncedChange, Lease, MailboxShare, NodeId, SessionRecord, SharedOptions,
-    StoreError, StoreReply, WhenUnavailable,
+    StoreError, StoreReply,
 };
 pub use proofs::ProofId;
 use proofs::Proofs;

@@ -8,8 +8,8 @@ use crate::{Caller, Instant};
 
 use super::super::Server;
 use super::super::store::StoreAction;
+use super::StoreError;
 use super::waits::Purpose;
-use super::{StoreError, WhenUnavailable};
 
 /// Identifies a proof that is being recorded. Ids are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,11 +57,7 @@ impl Server {
         let Some(shared) = self.shared_mut() else { return };
         let result = match result {
             // Each node has those that were used there.
-            Err(StoreError::Unavailable)
-                if shared.options.when_unavailable == WhenUnavailable::KeepLocally =>
-            {
-                Ok(())
-            }
+            Err(StoreError::Unavailable) if shared.options.keep_locally => Ok(()),
             result => result,
         };
         shared.proofs.recorded.push_back((proof, result));

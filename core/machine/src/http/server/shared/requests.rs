@@ -27,7 +27,7 @@ use super::super::{Connection, Server};
 use super::relay::{RawText, brief};
 use super::sessions::{INITIALIZED, LEVEL, digest_of, is_used_up, replica_of, subscription};
 use super::waits::{Purpose, unavailable};
-use super::{NodeId, Waiting, WhenUnavailable};
+use super::{NodeId, Waiting};
 
 /// A request that waits for its session.
 #[derive(Debug)]
@@ -428,9 +428,7 @@ impl Server {
     }
 
     fn refuses_sessions(&self) -> bool {
-        self.shared.as_ref().is_some_and(|shared| {
-            !shared.available && shared.options.when_unavailable == WhenUnavailable::Refuse
-        })
+        self.shared.as_ref().is_some_and(|it| !it.available && !it.options.keep_locally)
     }
 
     /// Reads a session again if the numbers of its replica are used up, or if its client may have

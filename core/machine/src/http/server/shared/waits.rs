@@ -15,7 +15,7 @@ use super::super::store_queue::Account;
 use super::proofs::ProofId;
 use super::sessions::Stored;
 use super::tasks::TaskPurpose;
-use super::{ActionId, NodeId, StoreError, StoreReply, WhenUnavailable};
+use super::{ActionId, NodeId, StoreError, StoreReply};
 
 /// A pending action.
 #[derive(Debug)]
@@ -142,9 +142,7 @@ impl Server {
             Purpose::Put { session, held } => {
                 let stored = result.is_ok();
                 self.set_stored(session, if stored { Stored::Yes } else { Stored::No });
-                let keeps = self.shared_mut().is_some_and(|shared| {
-                    shared.options.when_unavailable == WhenUnavailable::KeepLocally
-                });
+                let keeps = self.shared_mut().is_some_and(|shared| shared.options.keep_locally);
                 match held {
                     Some(held) if !stored && !keeps => {
                         // The store may have it all the same.
