@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::{fmt, io};
 
-use mcp_sansio::peer::CloseReason;
+use mcp_sansio::peer::{CloseReason, Direction};
 use mcp_sansio::{Attempts, Backoff, Spawner};
 use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint as _};
 use mcp_sansio_handlers::{Client, Host};
@@ -61,7 +61,7 @@ impl SpawnOptions {
     #[must_use]
     pub fn observe_bytes(
         mut self,
-        observer: impl Fn(TransferDirection, &[u8]) + Send + Sync + 'static,
+        observer: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
     ) -> Self {
         self.observer = ByteObserver::new(observer);
         self
@@ -233,17 +233,7 @@ impl<P: Process> Deref for ChildConnection<P> {
 
 // ------------------------------------------------------------------ observer
 
-/// The direction of bytes between a client and the server that it started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TransferDirection {
-    /// Read from the server.
-    Received,
-    /// Written to the server.
-    Sent,
-}
-
-type Observe = dyn Fn(TransferDirection, &[u8]) + Send + Sync;
+type Observe = dyn Fn(Direction, &[u8]) + Send + Sync;
 
 /// The function that sees the bytes of a connection, if any.
 #[derive(Clone, Default)]
@@ -252,7 +242,7 @@ pub(super) struct ByteObserver(Option<Arc<Observe>>);
 impl ByteObserver {
     pub(super) const NONE: Self = Self(None);
 
-    pub(super) fn new(observe: impl Fn(TransferDirection, &[u8]) + Send + Sync + 'static) -> Self {
+    pub(super) fn new(observe: impl Fn(Direction, &[u8]) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(observe)))
     }
 
@@ -261,7 +251,7 @@ impl ByteObserver {
         ServerStream::Open { stream, observer: self.clone() }
     }
 
-    pub(super) fn show(&self, direction: TransferDirection, bytes: &[u8]) {
+    pub(super) fn show(&self, direction: Direction, bytes: &[u8]) {
         if let Some(observe) = &self.0 {
             observe(direction, bytes);
         }
@@ -347,7 +337,7 @@ impl<P: Process> ByteStream for ServerStream<P> {
             Self::Open { stream, observer } => {
                 let read = stream.poll_read(cx, buffer);
                 if let Poll::Ready(Ok(length)) = read {
-                    observer.show(TransferDirection::Received, &buffer[..length]);
+                    observer.show(Direction::Received, &buffer[..length]);
                 }
                 read
             }
@@ -360,7 +350,7 @@ impl<P: Process> ByteStream for ServerStream<P> {
             Self::Open { stream, observer } => {
                 let written = stream.poll_write(cx, bytes);
                 if let Poll::Ready(Ok(length)) = written {
-                    observer.show(TransferDirection::Sent, &bytes[..length]);
+                    observer.show(Direction::Sent, &bytes[..length]);
                 }
                 written
             }

@@ -11,7 +11,7 @@ pub use any::connect_over;
 use any::{Stderr, StderrTail};
 #[cfg(feature = "http-client")]
 pub(crate) use connection::connect_showing;
-pub use connection::{ChildConnection, TransferDirection, connect, connect_with};
+pub use connection::{ChildConnection, connect, connect_with};
 pub use process::{ExitReport, Process, SpawnError, Started};
 pub(crate) use process::{OpenOutcome, open};
 pub use server::{ChildServer, GracePeriods};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mcp_sansio_cli::canned::Seen;
 use mcp_sansio_cli::wire::{Direction, Lines, Noise, Viewer};
-use mcp_sansio_tokio::adapter::child::{GracePeriods, TransferDirection};
+use mcp_sansio_tokio::adapter::child::GracePeriods;
 use mcp_sansio_tokio::{Error, SpawnOptions, spawn_with};
 
 use super::{alarm, host, remark, silence, violation, within};
@@ -62,7 +62,7 @@ async fn converse_with(
     let spawn_options =
         SpawnOptions::new().grace_periods(grace_periods).observe_bytes(move |direction, bytes| {
             let direction = match direction {
-                TransferDirection::Received => Direction::In,
+                mcp_sansio::peer::Direction::Received => Direction::In,
                 _ => Direction::Out,
             };
             lines.lock().unwrap_or_else(PoisonError::into_inner).look(direction, bytes);
