@@ -11,7 +11,7 @@ use mcp_sansio::catalog::{CatalogError, ItemKind};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
-    CapabilitySettings, ServerTasksCapability, TASKS_EXTENSION, Task, TaskSupport, ToolExecution,
+    CapabilitySettings, TASKS_EXTENSION, Task, TaskSupport, TasksCapability, ToolExecution,
 };
 use mcp_sansio::{Instant, Principal};
 
@@ -227,7 +227,7 @@ impl<K: Threading> Server<K> {
         extensions.insert(TASKS_EXTENSION, RawJson::EMPTY_OBJECT);
         // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]: the catalog declares the
         // requests once a tool supports tasks.
-        let tasks = ServerTasksCapability::new()
+        let tasks = TasksCapability::new()
             .list(CapabilitySettings::new())
             .cancel(CapabilitySettings::new());
         self.options.capabilities_mut().tasks.get_or_insert(tasks);

@@ -2,8 +2,7 @@
 
 use super::Catalog;
 use crate::protocol::{
-    CapabilitySettings, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
-    ToolsCapability,
+    PromptsCapability, ResourcesCapability, Revision, ServerCapabilities, ToolsCapability,
 };
 
 impl Catalog {
@@ -58,7 +57,7 @@ impl Catalog {
         // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
         if revision == Revision::V2025_11_25 && self.legacy_tasks && self.task_tools > 0 {
             let requests = declared.tasks.get_or_insert_default().requests.get_or_insert_default();
-            requests.tools.get_or_insert_default().call.get_or_insert_with(CapabilitySettings::new);
+            requests.tools.get_or_insert_default().call.get_or_insert_default();
         }
         declared
     }

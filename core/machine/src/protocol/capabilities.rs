@@ -31,7 +31,7 @@ message! {
             elicitation: ElicitationCapability = "elicitation" in SINCE_2025_06_18,
                 when elicitation_is_expressible;
             /// It accepts requests as tasks; 2025-11-25 only.
-            tasks: ClientTasksCapability = "tasks" in ONLY_2025_11_25;
+            tasks: TasksCapability = "tasks" in ONLY_2025_11_25;
             /// Extensions by identifier, with their settings; since 2026-07-28, with the feature
             /// `extensions` since 2025-06-18. An empty object declares support without settings.
             // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
@@ -110,58 +110,51 @@ fn elicitation_is_expressible(elicitation: &ElicitationCapability, revision: Rev
 }
 
 message! {
-    /// Details of [`ClientCapabilities::tasks`]; 2025-11-25 only.
+    /// Details of [`ClientCapabilities::tasks`] and [`ServerCapabilities::tasks`]; 2025-11-25 only.
     // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
     #[derive(Default)]
-    pub struct ClientTasksCapability {
+    pub struct TasksCapability {
         required {}
         defaulted {}
         optional {
-            /// It can list its tasks.
+            /// The side can list its tasks.
             list: CapabilitySettings = "list" in ALL;
             /// It can cancel its tasks.
             cancel: CapabilitySettings = "cancel" in ALL;
             /// The requests that it accepts as tasks.
-            requests: ClientTaskRequests = "requests" in ALL;
+            requests: TaskRequests = "requests" in ALL;
         }
     }
 }
 
 message! {
-    /// The requests that a client accepts as tasks.
+    /// The requests that a side accepts as tasks, by the first part of their methods.
     #[derive(Default)]
-    pub struct ClientTaskRequests {
+    pub struct TaskRequests {
         required {}
         defaulted {}
         optional {
-            /// Sampling requests.
-            sampling: SamplingTaskRequests = "sampling" in ALL;
-            /// Elicitation requests.
-            elicitation: ElicitationTaskRequests = "elicitation" in ALL;
+            /// Tool requests, of a server.
+            tools: TaskMethods = "tools" in ALL;
+            /// Sampling requests, of a client.
+            sampling: TaskMethods = "sampling" in ALL;
+            /// Elicitation requests, of a client.
+            elicitation: TaskMethods = "elicitation" in ALL;
         }
     }
 }
 
 message! {
-    /// The sampling requests that a client accepts as tasks.
+    /// The requests of a kind that a side accepts as tasks, by the last part of their methods.
     #[derive(Default)]
-    pub struct SamplingTaskRequests {
+    pub struct TaskMethods {
         required {}
         defaulted {}
         optional {
+            /// `tools/call`.
+            call: CapabilitySettings = "call" in ALL;
             /// `sampling/createMessage`.
             create_message: CapabilitySettings = "createMessage" in ALL;
-        }
-    }
-}
-
-message! {
-    /// The elicitation requests that a client accepts as tasks.
-    #[derive(Default)]
-    pub struct ElicitationTaskRequests {
-        required {}
-        defaulted {}
-        optional {
             /// `elicitation/create`.
             create: CapabilitySettings = "create" in ALL;
         }
@@ -188,7 +181,7 @@ message! {
             /// It has tools.
             tools: ToolsCapability = "tools" in ALL;
             /// It accepts requests as tasks; 2025-11-25 only.
-            tasks: ServerTasksCapability = "tasks" in ONLY_2025_11_25;
+            tasks: TasksCapability = "tasks" in ONLY_2025_11_25;
             /// Extensions by identifier, with their settings; since 2026-07-28, with the feature
             /// `extensions` since 2025-06-18. An empty object declares support without settings.
             // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
@@ -237,50 +230,6 @@ message! {
         optional {
             /// It sends notifications when the list changes.
             list_changed: bool = "listChanged" in ALL;
-        }
-    }
-}
-
-message! {
-    /// Details of [`ServerCapabilities::tasks`]; 2025-11-25 only.
-    // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
-    #[derive(Default)]
-    pub struct ServerTasksCapability {
-        required {}
-        defaulted {}
-        optional {
-            /// It can list its tasks.
-            list: CapabilitySettings = "list" in ALL;
-            /// It can cancel its tasks.
-            cancel: CapabilitySettings = "cancel" in ALL;
-            /// The requests that it accepts as tasks.
-            requests: ServerTaskRequests = "requests" in ALL;
-        }
-    }
-}
-
-message! {
-    /// The requests that a server accepts as tasks.
-    #[derive(Default)]
-    pub struct ServerTaskRequests {
-        required {}
-        defaulted {}
-        optional {
-            /// Tool requests.
-            tools: ToolTaskRequests = "tools" in ALL;
-        }
-    }
-}
-
-message! {
-    /// The tool requests that a server accepts as tasks.
-    #[derive(Default)]
-    pub struct ToolTaskRequests {
-        required {}
-        defaulted {}
-        optional {
-            /// `tools/call`.
-            call: CapabilitySettings = "call" in ALL;
         }
     }
 }

@@ -8,10 +8,9 @@ use mcp_sansio::peer::{
     CallOptions, ClientMachine, ClientOptions, CommandError, Event, ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{
-    CapabilitySettings, ClientCapabilities, ClientTaskRequests, ClientTasksCapability,
-    ElicitFormParams, ElicitParams, ElicitSchema, ElicitationTaskRequests, GateError, InputRequest,
-    InputRequiredResult, Method, ServerCapabilities, ServerTaskRequests, ServerTasksCapability,
-    ToolTaskRequests, ToolsCapability,
+    CapabilitySettings, ClientCapabilities, ElicitFormParams, ElicitParams, ElicitSchema,
+    GateError, InputRequest, InputRequiredResult, Method, ServerCapabilities, TaskMethods,
+    TaskRequests, TasksCapability, ToolsCapability,
 };
 use serde_json::json;
 
@@ -25,11 +24,10 @@ const NOVEMBER: Revision = Revision::V2025_11_25;
 
 /// Returns options of a server that runs tools as tasks.
 pub(crate) fn with_tasks() -> ServerOptions {
-    let tools = ToolTaskRequests::new().call(CapabilitySettings::new());
-    let requests = ServerTaskRequests::new().tools(tools);
-    let tasks = ServerTasksCapability::new()
-        .list(CapabilitySettings::new())
-        .cancel(CapabilitySettings::new());
+    let tools = TaskMethods::new().call(CapabilitySettings::new());
+    let requests = TaskRequests::new().tools(tools);
+    let tasks =
+        TasksCapability::new().list(CapabilitySettings::new()).cancel(CapabilitySettings::new());
     let capabilities =
         ServerCapabilities::new().tools(ToolsCapability::new()).tasks(tasks.requests(requests));
     bare_server().capabilities(capabilities)
@@ -102,9 +100,9 @@ fn a_server_requests_a_task_only_from_a_client_that_supports_it() {
     let refused = pair.server.call(Method::ElicitationCreate, &form, &as_task(), pair.now);
     assert!(matches!(refused, Err(CommandError::Forbidden(GateError::NotDeclared { .. }))));
     assert_eq!(pair.server.poll_transmit(), None);
-    let elicitation = ElicitationTaskRequests::new().create(CapabilitySettings::new());
-    let requests = ClientTaskRequests::new().elicitation(elicitation);
-    let tasks = ClientTasksCapability::new().requests(requests);
+    let elicitation = TaskMethods::new().create(CapabilitySettings::new());
+    let requests = TaskRequests::new().elicitation(elicitation);
+    let tasks = TasksCapability::new().requests(requests);
     let capabilities = ClientCapabilities::new()
         .elicitation(mcp_sansio::protocol::ElicitationCapability::new())
         .sampling(mcp_sansio::protocol::SamplingCapability::new())

@@ -155,10 +155,10 @@ pub(crate) fn client_capabilities() -> ClientCapabilities {
         .sampling(SamplingCapability::new().context(settings()).tools(settings()))
         .elicitation(ElicitationCapability::new().form(settings()).url(settings()))
         .tasks(
-            ClientTasksCapability::new().list(settings()).cancel(settings()).requests(
-                ClientTaskRequests::new()
-                    .sampling(SamplingTaskRequests::new().create_message(settings()))
-                    .elicitation(ElicitationTaskRequests::new().create(settings())),
+            TasksCapability::new().list(settings()).cancel(settings()).requests(
+                TaskRequests::new()
+                    .sampling(TaskMethods::new().create_message(settings()))
+                    .elicitation(TaskMethods::new().create(settings())),
             ),
         )
 }
@@ -173,9 +173,10 @@ pub(crate) fn server_capabilities() -> ServerCapabilities {
         .resources(ResourcesCapability::new().list_changed(true).subscribe(false))
         .tools(ToolsCapability::new().list_changed(true))
         .tasks(
-            ServerTasksCapability::new().list(settings()).cancel(settings()).requests(
-                ServerTaskRequests::new().tools(ToolTaskRequests::new().call(settings())),
-            ),
+            TasksCapability::new()
+                .list(settings())
+                .cancel(settings())
+                .requests(TaskRequests::new().tools(TaskMethods::new().call(settings()))),
         )
 }
 
