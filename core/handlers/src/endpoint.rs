@@ -24,8 +24,5 @@ pub use super::client::http::{HttpClientEndpoint, HttpEndpoint};
 pub use super::http_call::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
 #[cfg(feature = "http")]
 pub use super::http_server::HttpServer;
-#[cfg(feature = "http")]
-pub use super::protection::ProofRecord;
-#[cfg(feature = "http")]
 pub use super::server_endpoint::IntoEndpoint;
 pub use super::server_endpoint::ServerEndpoint;

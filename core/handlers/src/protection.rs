@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::future::Future;
+use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -297,8 +297,13 @@ impl<K: Threading> HttpServer<K> {
 
     /// Records the proof of a request whose token was [checked](Self::authorize), if nodes share a
     /// store: await it before [`handle_request`](Self::handle_request), because another node may
-    /// have accepted the proof before. `None` if there is nothing to record.
-    pub fn record_proof(&mut self, grant: &Grant, now: Instant) -> Option<ProofRecord> {
+    /// have accepted the proof before. Resolves to the response that refuses the request then, or if
+    /// the store cannot tell. `None` if there is nothing to record.
+    pub fn record_proof(
+        &mut self,
+        grant: &Grant,
+        now: Instant,
+    ) -> Option<impl Future<Output = Result<(), Response>> + use<K>> {
         let proof = grant.used_proof()?;
         self.endpoint.handlers.http.protection.as_ref()?;
         let left = proof.expires_at.saturating_sub(self.unix_time()).max(1);
@@ -306,7 +311,22 @@ impl<K: Threading> HttpServer<K> {
         let id = self.endpoint.machine.record_proof(proof.id.clone(), ttl, &caller, now)?;
         let slot = Arc::<ProofSlot>::default();
         self.proofs.0.insert(id, Arc::clone(&slot));
-        Some(ProofRecord { slot, grant: grant.clone() })
+        let grant = grant.clone();
+        Some(poll_fn(move |cx| {
+            let waker = cx.waker().clone();
+            let (recorded, before) = slot.0.lock(|reply| {
+                let before = reply.waiting.replace(waker);
+                (reply.outcome.take(), before)
+            });
+            drop(before);
+            let Some(recorded) = recorded else { return Poll::Pending };
+            let refused = match recorded {
+                Ok(()) => return Poll::Ready(Ok(())),
+                Err(StoreError::Refused) => grant.repeated_proof(),
+                Err(_) => grant.unrecorded_proof(),
+            };
+            Poll::Ready(Err(refused.to_response(None)))
+        }))
     }
 
     /// Returns the time of day. Without a clock no token was checked, and each counts as expired.
@@ -444,35 +464,6 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
             observed.report(refused);
         }
         Poll::Ready(granted)
-    }
-}
-
-/// The proof of a request that is being recorded in the store of several nodes: see
-/// [`HttpServer::record_proof`]. Resolves to the response that refuses the request, if another node
-/// has accepted the proof before, or the store cannot tell.
-#[derive(Debug)]
-pub struct ProofRecord {
-    slot: Arc<ProofSlot>,
-    grant: Grant,
-}
-
-impl Future for ProofRecord {
-    type Output = Result<(), Response>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let waker = cx.waker().clone();
-        let (recorded, before) = self.slot.0.lock(|reply| {
-            let before = reply.waiting.replace(waker);
-            (reply.outcome.take(), before)
-        });
-        drop(before);
-        let Some(recorded) = recorded else { return Poll::Pending };
-        let refused = match recorded {
-            Ok(()) => return Poll::Ready(Ok(())),
-            Err(StoreError::Refused) => self.grant.repeated_proof(),
-            Err(_) => self.grant.unrecorded_proof(),
-        };
-        Poll::Ready(Err(refused.to_response(None)))
     }
 }
 

@@ -27,7 +27,7 @@ use crate::middleware::around::sealed::Sealed;
 use crate::middleware::around::{
     Around, AroundSend, Layers, Middleware, MiddlewareResult, Next, layer,
 };
-use crate::middleware::rate_limit::{CallerKey, LimitError};
+use crate::middleware::rate_limit::CallerKey;
 use crate::middleware::{AccessLog, RateLimit};
 use crate::reply::{has_members, with_member};
 use crate::threading::Threading;
@@ -82,6 +82,10 @@ impl Around for Calls {
         CallerKey::Owner(request.connection())
     }
 
+    fn rate_exceeded(retry_after: Duration) -> ClientError {
+        ClientError::RateExceeded { retry_after }
+    }
+
     fn record(request: &ClientRequest, write: impl FnOnce(AccessRecord<'_>)) {
         write(AccessRecord {
             started: request.now(),
@@ -114,12 +118,6 @@ impl AroundSend for Calls {}
 impl Sealed for Calls {}
 
 layer!(Calls: AccessLog, RateLimit);
-
-impl From<LimitError> for ClientError {
-    fn from(limit: LimitError) -> Self {
-        Self::Limited(limit)
-    }
-}
 
 /// A running step.
 #[allow(missing_debug_implementations, unnameable_types, reason = "only this crate uses it")]

@@ -42,7 +42,6 @@ use serde::de::DeserializeOwned;
 
 use super::executor::PanicGuard;
 use super::mailbox::{Coalesced, Cost, Mailbox, Metered, SendError, SendFailure};
-use super::middleware::LimitError;
 use super::server::Observers;
 
 use host::CacheMode;
@@ -227,9 +226,13 @@ pub enum ClientError {
     /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Retry later.
     #[error("too many commands wait for the driver of the connection")]
     TooManyCommands,
-    /// The call was not sent: a [limit](crate::middleware) of the host was reached.
-    #[error("the call was not sent: {0}")]
-    Limited(LimitError),
+    /// The call was not sent: a [`RateLimit`](crate::middleware::RateLimit) of the host was
+    /// reached.
+    #[error("the call was not sent: too many requests; try again in {retry_after:?}")]
+    RateExceeded {
+        /// When the next call will be accepted.
+        retry_after: Duration,
+    },
     /// Middleware of the host failed with an error of its own.
     #[error("middleware of the host failed: {0}")]
     Middleware(#[source] Box<dyn core::error::Error + Send + Sync>),
@@ -314,7 +317,7 @@ impl ClientError {
             | Self::NoTaskSupport { .. }
             | Self::InvalidHeader(_)
             | Self::TooManyCommands
-            | Self::Limited(_)
+            | Self::RateExceeded { .. }
             | Self::Closed(_) => Some(false),
         }
     }
@@ -912,7 +915,6 @@ mod tests {
     fn a_call_may_be_repeated_exactly_if_it_was_not_executed() {
         let refused =
             |code| ClientError::Failed(Failure::Refused(ErrorObject::new(ErrorCode(code), "no")));
-        let limit = LimitError::RateExceeded { retry_after: Duration::ZERO };
         let header = HeaderFields::new().field("a\nb", "").expect_err("not a name");
         let json = RawJson::trusted("1").decode::<bool>().expect_err("not a bool");
         let closed = || ClientError::Closed(CloseReason::Local);
@@ -931,7 +933,7 @@ mod tests {
             (ClientError::NoTaskSupport { tool: String::new() }, Some(false)),
             (ClientError::InvalidHeader(header), Some(false)),
             (ClientError::TooManyCommands, Some(false)),
-            (ClientError::Limited(limit), Some(false)),
+            (ClientError::RateExceeded { retry_after: Duration::ZERO }, Some(false)),
             (ClientError::Middleware("no".into()), None),
             (closed(), Some(false)),
             (ClientError::TaskLost(Box::new(closed())), None),

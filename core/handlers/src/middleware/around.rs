@@ -12,7 +12,7 @@ use core::time::Duration;
 use mcp_sansio::Instant;
 
 use super::access_log::{AccessOutcome, AccessRecord};
-use super::rate_limit::{CallerKey, LimitError};
+use super::rate_limit::CallerKey;
 use crate::threading::{Local, ThreadSafe};
 
 /// What middleware runs around: the handlers of a server, [`ThreadSafe`] or [`Local`], or the calls
@@ -23,7 +23,7 @@ pub trait Around: sealed::Sealed + Sized + 'static {
     /// The result of a request that succeeded.
     type Body;
     /// Why a request failed.
-    type Error: From<LimitError>;
+    type Error;
     /// A stored middleware.
     type Layer: Clone + Deref<Target: Fn(Self::Request, Next<Self>) -> Self::Task>;
     /// The future of a stored middleware.
@@ -58,6 +58,10 @@ pub trait Around: sealed::Sealed + Sized + 'static {
     /// Returns who shares a limit of the rate with the sender of a request.
     #[doc(hidden)]
     fn caller(request: &Self::Request) -> CallerKey;
+
+    /// Returns the error of a request beyond a limit of the rate.
+    #[doc(hidden)]
+    fn rate_exceeded(retry_after: Duration) -> Self::Error;
 
     /// Calls `write` with the record of a request, as if it had ended at once.
     #[doc(hidden)]

@@ -16,7 +16,7 @@ use mcp_sansio::{Caller, Instant, Principal};
 
 use super::access_log::{AccessOutcome, AccessRecord};
 use super::around::{Around, Layers, Middleware, MiddlewareResult, Next};
-use super::rate_limit::CallerKey;
+use super::rate_limit::{self, CallerKey};
 use super::server_request::{EndpointClock, Parts, ServerRequest, SleepTable, Wrapped};
 use crate::context::{CommandSender, RequestParts};
 use crate::dispatch::Invocation;
@@ -76,6 +76,10 @@ impl<K: Threading> Around for K {
             None if Caller::is_owner(caller) => CallerKey::Owner(endpoint),
             None => CallerKey::Anonymous(endpoint),
         }
+    }
+
+    fn rate_exceeded(retry_after: Duration) -> HandlerError {
+        rate_limit::refusal(retry_after)
     }
 
     fn record(request: &ServerRequest, write: impl FnOnce(AccessRecord<'_>)) {

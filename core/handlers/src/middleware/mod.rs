@@ -111,7 +111,7 @@ pub use mcp_sansio::peer::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
     ResponseAction,
 };
-pub use rate_limit::{LimitError, RateLimit};
+pub use rate_limit::RateLimit;
 pub(super) use server_request::EndpointClock;
 pub use server_request::ServerRequest;
 #[cfg(feature = "http")]

@@ -1,7 +1,6 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::ToString;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
@@ -15,7 +14,10 @@ use super::around::{Around, MiddlewareResult, Next};
 use crate::reply::HandlerError;
 
 /// Middleware that bounds the requests of each caller over time, with a token bucket. A request
-/// beyond the limit waits if it is told to, or is refused with [`LimitError::RateExceeded`].
+/// beyond the limit waits if it is told to, or is refused.
+///
+/// Clients get the error `-32600` with the time in `data.retryAfterMs`, on HTTP with status 429 and
+/// `Retry-After`; a call of a host fails with `ClientError::RateExceeded`.
 ///
 /// A caller is a [`Principal`], on all connections of the server. On a byte
 /// stream it is the connection. On HTTP all callers without a principal share one bucket: nothing
@@ -79,7 +81,7 @@ impl RateLimit {
     ) -> MiddlewareResult<A> {
         let (caller, now) = (A::caller(&request), A::now(&request));
         let wait = self.buckets.lock(|buckets| buckets.take(&caller, self, now));
-        let wait = wait.map_err(|retry_after| LimitError::RateExceeded { retry_after })?;
+        let wait = wait.map_err(A::rate_exceeded)?;
         if !wait.is_zero() {
             let mut token = Token { limit: self, caller: Some(caller) };
             A::sleep(&request, wait).await;
@@ -181,41 +183,16 @@ impl Buckets {
 
 // ------------------------------------------------------------------ errors
 
-/// Why a limit refused a request. `?` converts it into a [`HandlerError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LimitError {
-    /// The caller has sent too many requests: a [`RateLimit`]. The error is
-    /// `-32600` with the time in `data.retryAfterMs`, on HTTP with status 429 and `Retry-After`.
-    RateExceeded {
-        /// When the next request will be accepted.
-        retry_after: Duration,
-    },
-}
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::RateExceeded { retry_after } => {
-                write!(f, "too many requests; try again in {retry_after:?}")
-            }
-        }
-    }
-}
-
-// It is no `core::error::Error`: any of those would become `HandlerError::Failed`.
-impl From<LimitError> for HandlerError {
-    fn from(limit: LimitError) -> Self {
-        let message = limit.to_string();
-        let LimitError::RateExceeded { retry_after } = limit;
-        // Rounded up: a client that is told less comes too early.
-        let millis = retry_after.as_nanos().div_ceil(1_000_000).min(MILLIS_MAX);
-        let data = RawJson::trusted_string(format!(r#"{{"retryAfterMs":{millis}}}"#));
-        let seconds = millis.div_ceil(1000).try_into().unwrap_or(u32::MAX);
-        let error = ErrorObject::invalid_request(message).with_data(data);
-        let refusal = HttpRejection::new(Status::TOO_MANY_REQUESTS, error).retry_after(seconds);
-        Self::Refused(Box::new(refusal))
-    }
+/// The error for a client whose request is beyond the limit until `retry_after` has passed.
+pub(super) fn refusal(retry_after: Duration) -> HandlerError {
+    let message = format!("too many requests; try again in {retry_after:?}");
+    // Rounded up: a client that is told less comes too early.
+    let millis = retry_after.as_nanos().div_ceil(1_000_000).min(MILLIS_MAX);
+    let data = RawJson::trusted_string(format!(r#"{{"retryAfterMs":{millis}}}"#));
+    let seconds = millis.div_ceil(1000).try_into().unwrap_or(u32::MAX);
+    let error = ErrorObject::invalid_request(message).with_data(data);
+    let refusal = HttpRejection::new(Status::TOO_MANY_REQUESTS, error).retry_after(seconds);
+    HandlerError::Refused(Box::new(refusal))
 }
 
 /// The largest integer that JSON numbers represent exactly.

@@ -6,9 +6,11 @@ use alloc::vec::Vec;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::de::Error as _;
 
 use super::content::{AudioContent, ContentBlock, ImageContent};
 use super::resource::BlobResourceContents;
+use crate::jsonrpc::JsonError;
 
 /// Writes padding, as the schema format `byte` requires, and reads with or without it, because some
 /// peers omit it.
@@ -17,15 +19,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The text is not valid base64.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not base64: {reason}")]
-pub struct NotBase64 {
-    reason: base64::DecodeError,
-}
-
-fn decode(text: &str) -> Result<Vec<u8>, NotBase64> {
-    BASE64.decode(text).map_err(|reason| NotBase64 { reason })
+fn decode(text: &str) -> Result<Vec<u8>, JsonError> {
+    BASE64.decode(text).map_err(|error| JsonError::custom(format_args!("not base64: {error}")))
 }
 
 fn encode(bytes: &[u8]) -> String {
@@ -59,7 +54,7 @@ impl ImageContent {
     /// # Errors
     ///
     /// [`data`](Self::data) is not base64.
-    pub fn bytes(&self) -> Result<Vec<u8>, NotBase64> {
+    pub fn bytes(&self) -> Result<Vec<u8>, JsonError> {
         decode(&self.data)
     }
 }
@@ -77,7 +72,7 @@ impl AudioContent {
     /// # Errors
     ///
     /// [`data`](Self::data) is not base64.
-    pub fn bytes(&self) -> Result<Vec<u8>, NotBase64> {
+    pub fn bytes(&self) -> Result<Vec<u8>, JsonError> {
         decode(&self.data)
     }
 }
@@ -96,7 +91,7 @@ impl BlobResourceContents {
     /// # Errors
     ///
     /// [`blob`](Self::blob) is not base64.
-    pub fn bytes(&self) -> Result<Vec<u8>, NotBase64> {
+    pub fn bytes(&self) -> Result<Vec<u8>, JsonError> {
         decode(&self.blob)
     }
 }

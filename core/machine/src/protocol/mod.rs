@@ -64,7 +64,6 @@ pub use crate::gate::{
 };
 pub(crate) use crate::gate::{Era, Revision};
 pub use annotations::*;
-pub use binary::NotBase64;
 pub use cache::{CacheHints, CacheScope, Ttl};
 pub use capabilities::*;
 pub use completion::*;
