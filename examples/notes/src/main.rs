@@ -5,7 +5,7 @@ use std::error::Error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcp_sansio_tokio::protocol::{
-    CompleteParams, ContentBlock, Resource, ResourceLink, ResourceTemplate, TextResourceContents,
+    CompleteParams, ContentBlock, Resource, ResourceTemplate, TextResourceContents,
 };
 use mcp_sansio_tokio::{
     self as mcp, Call, Context, HandlerError, ReadResource, Server, ServerItem, State, blocking,
@@ -80,7 +80,7 @@ fn add(title: String, text: String, context: &Context, notes: State<Notes>) -> R
 #[tool(blocking, read_only)]
 fn search(words: String, notes: State<Notes>) -> Result<Vec<ContentBlock>> {
     let found = notes.find(&words)?.into_iter();
-    Ok(found.map(|(uri, title)| ResourceLink::new(uri, title).into()).collect())
+    Ok(found.map(|(uri, title)| Resource::new(uri, title).into()).collect())
 }
 
 /// Deletes a note

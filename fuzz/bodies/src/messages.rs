@@ -71,7 +71,7 @@ fn identity(text: &Text<'_>) {
 }
 
 fn contents(text: &Text<'_>) {
-    judge!(text: Annotations, TextContent, ImageContent, AudioContent, ResourceLink,
+    judge!(text: Annotations, TextContent, ImageContent, AudioContent,
         EmbeddedResource, ContentBlock, TextResourceContents, BlobResourceContents,
         ResourceContents, ToolUseContent, ToolResultContent, SamplingContent, SamplingMessage,
         PromptMessage, Root);

@@ -3,14 +3,13 @@
 use alloc::format;
 use alloc::string::String;
 
-use serde::ser::Serializer;
+use serde::ser::{SerializeMap, Serializer};
 
 use super::Revision;
 use super::annotations::Annotations;
-use super::implementation::Icon;
 use super::message::{message, tagged};
 use super::meta::Meta;
-use super::resource::{BlobResourceContents, ResourceContents};
+use super::resource::{BlobResourceContents, Resource, ResourceContents};
 use super::wire::SerializeAt;
 use crate::jsonrpc::RawJson;
 
@@ -32,8 +31,8 @@ tagged! {
         Image(ImageContent) = Some("image"),
         /// Audio; since 2025-03-26.
         Audio(AudioContent) = Some("audio"),
-        /// A link to a resource; since 2025-06-18.
-        ResourceLink(ResourceLink) = Some("resource_link"),
+        /// A link to a resource that can be read if needed; since 2025-06-18.
+        ResourceLink(Resource) = Some("resource_link"),
         /// A resource with its contents.
         Resource(EmbeddedResource) = Some("resource"),
     }
@@ -88,10 +87,15 @@ impl SerializeAt for ContentBlock {
             }
             Self::Audio(content) => content.serialize_at(revision, serializer),
             // MCP 2025-03-26 server/tools#tool-result [TOOL-013]: links are not supported.
-            Self::ResourceLink(content) if revision < Revision::V2025_06_18 => {
-                content.to_text().serialize_at(revision, serializer)
+            Self::ResourceLink(link) if revision < Revision::V2025_06_18 => {
+                link_as_text(link).serialize_at(revision, serializer)
             }
-            Self::ResourceLink(content) => content.serialize_at(revision, serializer),
+            Self::ResourceLink(link) => {
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("type", "resource_link")?;
+                link.write_fields(revision, &mut map)?;
+                map.end()
+            }
             Self::Resource(content) => content.serialize_at(revision, serializer),
             Self::Unknown(json) => json.serialize_at(revision, serializer),
         }
@@ -171,46 +175,14 @@ impl AudioContent {
     }
 }
 
-message! {
-    /// A link to a resource that can be read if needed; since 2025-06-18.
-    pub struct ResourceLink {
-        tag "type" = "resource_link" in ALL;
-        required {
-            /// The URI of the resource.
-            uri: String = "uri" in ALL;
-            /// The programmatic name.
-            name: String = "name" in ALL;
-        }
-        defaulted {}
-        optional {
-            /// The display name.
-            title: String = "title" in ALL;
-            /// A description for the model.
-            description: String = "description" in ALL;
-            /// The media type.
-            mime_type: String = "mimeType" in ALL;
-            /// The size in bytes, before any encoding.
-            size: u64 as u64 = "size" in ALL;
-            /// Icons; since 2025-11-25.
-            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
-            icons: alloc::vec::Vec<Icon> = "icons" in SINCE_2025_11_25;
-            /// Hints.
-            annotations: Annotations = "annotations" in ALL;
-            /// Metadata.
-            meta: Meta = "_meta" in ALL;
-        }
-    }
-}
-
-impl ResourceLink {
-    fn to_text(&self) -> TextContent {
-        let name = self.title.as_ref().unwrap_or(&self.name);
-        let text = match &self.description {
-            Some(description) => format!("{name} ({description}): {}", self.uri),
-            None => format!("{name}: {}", self.uri),
-        };
-        TextContent { text, annotations: self.annotations.clone(), meta: None }
-    }
+/// Returns the form of a link for revisions without links.
+fn link_as_text(link: &Resource) -> TextContent {
+    let name = link.title.as_ref().unwrap_or(&link.name);
+    let text = match &link.description {
+        Some(description) => format!("{name} ({description}): {}", link.uri),
+        None => format!("{name}: {}", link.uri),
+    };
+    TextContent { text, annotations: link.annotations.clone(), meta: None }
 }
 
 message! {
@@ -309,7 +281,7 @@ mod tests {
     #[test]
     fn a_resource_link_becomes_a_text_with_its_uri_at_older_revisions() {
         // Rule: [TOOL-013].
-        let link = ResourceLink::new("file:///a", "a").title("The A").description("first");
+        let link = Resource::new("file:///a", "a").title("The A").description("first");
         assert_eq!(
             text_at(&link.into(), Revision::V2025_03_26),
             r#"{"type":"text","text":"The A (first): file:///a"}"#

@@ -79,7 +79,8 @@ fn content(report: &mut Report) {
     report.data("TextContent", ALL, &[text(), TextContent::new("")]);
     report.data("ImageContent", ALL, &[image(), ImageContent::new("", "image/png")]);
     report.data("AudioContent", SINCE_MARCH, &[audio(), AudioContent::new("", "audio/wav")]);
-    report.data("ResourceLink", SINCE_JUNE, &[link(), ResourceLink::new("a:b", "a")]);
+    let links = [resource(), Resource::new("a:b", "a")].map(ContentBlock::from);
+    report.data("ResourceLink", SINCE_JUNE, &links);
     report.data(
         "EmbeddedResource",
         ALL,

@@ -77,17 +77,6 @@ pub(crate) fn audio() -> AudioContent {
     AudioContent::new("AAAA", "audio/wav").annotations(annotations()).meta(meta())
 }
 
-pub(crate) fn link() -> ResourceLink {
-    ResourceLink::new("file:///a", "a")
-        .title("A")
-        .description("text")
-        .mime_type("text/plain")
-        .size(7)
-        .icons(icons())
-        .annotations(annotations())
-        .meta(meta())
-}
-
 pub(crate) fn text_contents() -> TextResourceContents {
     TextResourceContents::new("file:///a", "text").mime_type("text/plain").meta(meta())
 }
@@ -105,7 +94,7 @@ pub(crate) fn blocks() -> Vec<ContentBlock> {
         text().into(),
         image().into(),
         audio().into(),
-        link().into(),
+        resource().into(),
         embedded().into(),
         EmbeddedResource::new(blob_contents()).into(),
     ]
