@@ -88,7 +88,7 @@ fn requests(text: &Text<'_>) {
         ResourceUpdatedParams, CompleteParams, LoggingMessageParams, SetLevelParams,
         ProgressParams, CancelledParams, CreateMessageParams, ListRootsParams, ElicitParams,
         ElicitFormParams, ElicitUrlParams, ElicitationCompleteParams, ListenParams,
-        SubscriptionFilter, SubscriptionAcknowledgedParams, TaskIdParams, UpdateTaskParams,
+        SubscriptionFilter, TaskIdParams, UpdateTaskParams,
         ModelPreferences, ModelHint, ToolChoice);
 }
 

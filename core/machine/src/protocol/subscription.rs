@@ -34,31 +34,18 @@ message! {
 }
 
 message! {
-    /// The parameters of `subscriptions/listen`; since 2026-07-28.
+    /// The parameters of `subscriptions/listen` and of `notifications/subscriptions/acknowledged`,
+    /// which confirms it; since 2026-07-28.
+    // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-004]
     pub struct ListenParams {
         required {
-            /// The requested notifications.
+            /// The requested notifications, or the confirmed ones, without those that are not
+            /// supported.
             notifications: SubscriptionFilter = "notifications" in ALL;
         }
         defaulted {}
         optional {
-            /// Metadata.
-            meta: Meta = "_meta" in ALL;
-        }
-    }
-}
-
-message! {
-    /// The parameters of `notifications/subscriptions/acknowledged`; since 2026-07-28.
-    // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-004]
-    pub struct SubscriptionAcknowledgedParams {
-        required {
-            /// The confirmed notifications, without those that are not supported.
-            notifications: SubscriptionFilter = "notifications" in ALL;
-        }
-        defaulted {}
-        optional {
-            /// Metadata, with the id of the subscription.
+            /// Metadata, in the confirmation with the id of the subscription.
             meta: Meta = "_meta" in ALL;
         }
     }

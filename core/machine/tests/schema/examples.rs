@@ -135,14 +135,12 @@ fn outcome(kind: &str, text: &str) -> Result<Outcome, serde_json::Error> {
         "SamplingMessage" => rewrite::<SamplingMessage>(text)?,
         "ServerCapabilities" => rewrite::<ServerCapabilities>(text)?,
         "SubscriptionFilter" => rewrite::<SubscriptionFilter>(text)?,
-        "SubscriptionsAcknowledgedNotificationParams" => {
-            rewrite::<SubscriptionAcknowledgedParams>(text)?
+        "SubscriptionsAcknowledgedNotificationParams" | "SubscriptionsListenRequestParams" => {
+            rewrite::<ListenParams>(text)?
         }
-        "SubscriptionsListenRequestParams" => rewrite::<ListenParams>(text)?,
-        "SubscriptionsAcknowledgedNotification" => {
-            params(|text| rewrite::<SubscriptionAcknowledgedParams>(text))?
+        "SubscriptionsAcknowledgedNotification" | "SubscriptionsListenRequest" => {
+            params(|text| rewrite::<ListenParams>(text))?
         }
-        "SubscriptionsListenRequest" => params(|text| rewrite::<ListenParams>(text))?,
         "SubscriptionsListenResult" => rewrite::<ListenResult>(text)?,
         "SubscriptionsListenResultResponse" => result(|text| rewrite::<ListenResult>(text))?,
         "Tool" => rewrite::<Tool>(text)?,

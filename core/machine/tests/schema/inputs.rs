@@ -172,7 +172,7 @@ pub(crate) fn input_and_subscriptions(report: &mut Report) {
         "SubscriptionsAcknowledgedNotification",
         "notifications/subscriptions/acknowledged",
         JULY,
-        &[SubscriptionAcknowledgedParams::new(filter()).meta(meta())],
+        &[ListenParams::new(filter()).meta(meta())],
     );
     report.data(
         "SubscriptionsListenResult",
