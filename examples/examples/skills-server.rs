@@ -1,7 +1,9 @@
 //! A server of the skills in a folder. It reads the folder again when its tool `reload` is called.
 
 use mcp_sansio_tokio::skills::{ServedSkills, SkillFolder};
-use mcp_sansio_tokio::{self as mcp, Call, Connections, HandlerError, NoArguments, Server, blocking};
+use mcp_sansio_tokio::{
+    self as mcp, Call, Connections, HandlerError, NoArguments, Server, blocking,
+};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,8 +18,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         served.announce(&changes, &everyone)?;
         Ok::<_, HandlerError>(format!("{} skills", served.set().len()))
     };
-    let server = skills
-        .register(Server::new("skills-server", "1.0.0").subscriptions())
-        .tool("reload", "Reads the folder of skills again", blocking(reload));
+    let server = skills.register(Server::new("skills-server", "1.0.0").subscriptions()).tool(
+        "reload",
+        "Reads the folder of skills again",
+        blocking(reload),
+    );
     Ok(mcp::serve_stdio(server.connections(&connections)).await?)
 }

@@ -27,7 +27,7 @@ use cortex_m::Peripherals;
 use cortex_m_rt::entry;
 use mcp_sansio::Instant;
 use mcp_sansio_embedded::{NextPoll, PolledDriver};
-use mcp_sansio_handlers::endpoint::ServerEndpoint;
+use mcp_sansio_handlers::endpoint::{IntoEndpoint as _, ServerEndpoint};
 use mcp_sansio_handlers::{Local, Server};
 
 use sensor::Sensor;
@@ -60,11 +60,12 @@ fn main() -> ! {
     clock::start(peripherals.SYST);
     let (mut receiver, mut sender) = uart::start();
     let (sensor, timers) = (Rc::new(Sensor::new()), Timers::default());
-    let server = service::server(&sensor, &timers);
     let mut line = [0; LINE_LENGTH_MAX];
     loop {
         // When a connection ends, because of a break or too many line errors, the next one starts.
-        let mut driver = connection(&server, (&mut receiver, &mut sender), &mut line);
+        // Each has a server of its own, so that the image contains no code for cloning one.
+        let server = service::server(&sensor, &timers);
+        let mut driver = connection(server, (&mut receiver, &mut sender), &mut line);
         let remote = driver.endpoint().handle();
         let mut shown = sensor.value();
         loop {
@@ -91,12 +92,12 @@ type Connection<'l> = PolledDriver<'l, ServerEndpoint<Local>, &'l mut Receiver, 
 // Not inlined, so that the stack used to build it is released afterwards.
 #[inline(never)]
 fn connection<'l>(
-    server: &Server<Local>,
+    server: Server<Local>,
     (receiver, sender): (&'l mut Receiver, &'l mut Sender),
     line: &'l mut [u8],
 ) -> Connection<'l> {
     // Discards the error, whose text would take two kilobytes of flash.
-    let Ok(endpoint) = server.endpoint(SEED) else { panic!("the names are valid") };
+    let Ok(endpoint) = server.into_endpoint(SEED) else { panic!("the names are valid") };
     PolledDriver::new(endpoint, receiver, sender, line)
 }
 

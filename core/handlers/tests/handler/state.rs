@@ -129,8 +129,11 @@ fn a_missing_state_is_an_error_of_the_server_that_names_the_type() {
     let unmet = [
         Server::new("s", "1").tool("count", "", count),
         Server::new("s", "1").state(Unit("")).tool("count", "", count),
-        Server::new("s", "1")
-            .tool("b", "", blocking(|_: Call<NoArguments>, it: State<Counter>| it.next())),
+        Server::new("s", "1").tool(
+            "b",
+            "",
+            blocking(|_: Call<NoArguments>, it: State<Counter>| it.next()),
+        ),
         Server::new("s", "1")
             .completion(|_: Call<CompleteParams>, it: State<Counter>| vec![it.next()]),
         Server::new("s", "1")

@@ -1,14 +1,12 @@
 //! A serde serializer that appends compact JSON to a buffer.
 //!
 //! `serde_json` exposes no such writer without `std`, and its `to_vec` would cost an allocation and
-//! a copy per message. The output equals that of `serde_json`, except that exponents of `f32` have
-//! no plus sign.
+//! a copy per message. The output equals that of `serde_json`.
 
 use alloc::string::String;
 use core::fmt::{self, Write as _};
 
 use serde::ser::{self, Error as _, Serialize};
-use serde_json::Number;
 
 use super::json_error::JsonError as Error;
 use crate::envelope::{write_escaped, write_integer, write_string};
@@ -110,18 +108,14 @@ impl<'o> ser::Serializer for Serializer<'o> {
     }
 
     fn serialize_f32(self, value: f32) -> Result<(), Error> {
-        // Shortest digits that read back as the same number, always with a point or an exponent:
-        // the `Debug` output of a finite number is a JSON number.
-        if value.is_finite() { self.display(format_args!("{value:?}")) } else { self.push("null") }
+        let mut digits = zmij::Buffer::new();
+        self.push(if value.is_finite() { digits.format_finite(value) } else { "null" })
     }
 
+    // Not with `Debug`, which takes seven kilobytes of a device image.
     fn serialize_f64(self, value: f64) -> Result<(), Error> {
-        // `serde_json` formats numbers in its errors anyway. `Debug` would add a second formatter
-        // of seven kilobytes to a device image.
-        match Number::from_f64(value) {
-            Some(number) => self.display(number),
-            None => self.push("null"),
-        }
+        let mut digits = zmij::Buffer::new();
+        self.push(if value.is_finite() { digits.format_finite(value) } else { "null" })
     }
 
     fn serialize_char(self, value: char) -> Result<(), Error> {

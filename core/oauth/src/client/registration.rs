@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(
             told("invalid_client_metadata").err().as_deref(),
             Some(
-                "the authorization server does not register the client: \
+                "the authorization server refused the request: \
                  invalid_client_metadata (No http!)"
             )
         );

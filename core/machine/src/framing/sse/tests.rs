@@ -154,7 +154,7 @@ fn an_event_carries_its_reconnection_time() {
 #[test]
 fn an_incomplete_last_event_is_dropped_and_reported() {
     // Rule: [SSE-012].
-    let truncated = |length| alloc::format!("the input ended {length} bytes into an event");
+    let truncated = |length| FrameError::Truncated { length }.to_string();
     check(b"data: a\n\ndata: b\n", &["message \"a\" -", &truncated(2)]);
     check(b"data: b\nda", &[&truncated(4)]);
     check(b"data: b\n: ping", &[&truncated(2)]);
@@ -176,7 +176,7 @@ fn invalid_utf8_is_replaced_in_types_and_left_in_data() {
 fn an_overlong_event_is_reported_once_and_skipped() {
     let input = b"event: x\nid: 1\ndata: 0123456789\ndata: a\nid: 2\n\ndata: b\n\n\
         data: 0123\ndata: 4567\ndata: 89\n\ndata: 0123456789\n\ndata: c\n\n";
-    let too_long = "an event is longer than 16 bytes";
+    let too_long = &*FrameError::TooLong { limit: 16 }.to_string();
     let expected = ["message \"b\" 2", too_long, too_long, "message \"c\" 2"];
     let expected = [&[too_long][..], &expected].concat();
     for piece in 1..=input.len() {

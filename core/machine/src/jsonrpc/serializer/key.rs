@@ -4,7 +4,6 @@ use alloc::string::String;
 use core::fmt;
 
 use serde::ser::{self, Error as _, Impossible, Serialize};
-use serde_json::Number;
 
 use super::{Error, append, write_key};
 
@@ -54,13 +53,16 @@ impl ser::Serializer for Serializer<'_> {
     );
 
     fn serialize_f32(self, value: f32) -> Result<(), Error> {
-        if value.is_finite() { self.collect_str(&format_args!("{value:?}")) } else { refused() }
+        match value.is_finite() {
+            true => self.serialize_str(zmij::Buffer::new().format_finite(value)),
+            false => refused(),
+        }
     }
 
     fn serialize_f64(self, value: f64) -> Result<(), Error> {
-        match Number::from_f64(value) {
-            Some(number) => self.collect_str(&number),
-            None => refused(),
+        match value.is_finite() {
+            true => self.serialize_str(zmij::Buffer::new().format_finite(value)),
+            false => refused(),
         }
     }
 

@@ -61,7 +61,7 @@ fn numbers_with_a_fraction_read_back_as_the_same_number() {
         assert_eq!(back.to_bits(), number.to_bits());
     }
     same_as_serde_json([f64::NAN, f64::INFINITY, 0.5, -2.0, 1e300, 1e-300]);
-    same_as_serde_json([f32::NAN, 0.1, 16_777_216.0]);
+    same_as_serde_json([f32::NAN, f32::INFINITY, 0.1, 16_777_216.0, 1e16, 1e-7, f32::MAX]);
 }
 
 #[test]
