@@ -1,5 +1,7 @@
 //! The capabilities of clients and servers, as each revision spells them.
 
+use alloc::boxed::Box;
+
 use serde::de::Error as _;
 
 use super::Revision;
@@ -31,7 +33,7 @@ message! {
             elicitation: ElicitationCapability = "elicitation" in SINCE_2025_06_18,
                 when elicitation_is_expressible;
             /// It accepts requests as tasks; 2025-11-25 only.
-            tasks: TasksCapability = "tasks" in ONLY_2025_11_25;
+            tasks: Box<TasksCapability> = "tasks" in ONLY_2025_11_25;
             /// Extensions by identifier, with their settings; since 2026-07-28, with the feature
             /// `extensions` since 2025-06-18. An empty object declares support without settings.
             // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
@@ -181,7 +183,7 @@ message! {
             /// It has tools.
             tools: ToolsCapability = "tools" in ALL;
             /// It accepts requests as tasks; 2025-11-25 only.
-            tasks: TasksCapability = "tasks" in ONLY_2025_11_25;
+            tasks: Box<TasksCapability> = "tasks" in ONLY_2025_11_25;
             /// Extensions by identifier, with their settings; since 2026-07-28, with the feature
             /// `extensions` since 2025-06-18. An empty object declares support without settings.
             // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
