@@ -27,8 +27,8 @@ use cortex_m::Peripherals;
 use cortex_m_rt::entry;
 use mcp_sansio::Instant;
 use mcp_sansio_embedded::{NextPoll, PolledDriver};
+use mcp_sansio_handlers::Local;
 use mcp_sansio_handlers::endpoint::{IntoEndpoint as _, ServerEndpoint};
-use mcp_sansio_handlers::{Local, Server};
 
 use sensor::Sensor;
 use timers::Timers;
@@ -63,9 +63,8 @@ fn main() -> ! {
     let mut line = [0; LINE_LENGTH_MAX];
     loop {
         // When a connection ends, because of a break or too many line errors, the next one starts.
-        // Each has a server of its own, so that the image contains no code for cloning one.
-        let server = service::server(&sensor, &timers);
-        let mut driver = connection(server, (&mut receiver, &mut sender), &mut line);
+        let serial = (&mut receiver, &mut sender);
+        let mut driver = connection((&sensor, &timers), serial, &mut line);
         let remote = driver.endpoint().handle();
         let mut shown = sensor.value();
         loop {
@@ -88,16 +87,18 @@ fn main() -> ! {
 
 type Connection<'l> = PolledDriver<'l, ServerEndpoint<Local>, &'l mut Receiver, &'l mut Sender>;
 
-/// Returns a driver for a server connection on the serial port, which reads into `line`.
-// Not inlined, so that the stack used to build it is released afterwards.
+/// Returns a driver for a connection on the serial port, which reads into `line`, and its server.
+// Not inlined, so that the stack used to build them is released afterwards. A server for all
+// connections would be cloned, which takes code.
 #[inline(never)]
 fn connection<'l>(
-    server: Server<Local>,
+    (sensor, timers): (&Rc<Sensor>, &Timers),
     (receiver, sender): (&'l mut Receiver, &'l mut Sender),
     line: &'l mut [u8],
 ) -> Connection<'l> {
     // Discards the error, whose text would take two kilobytes of flash.
-    let Ok(endpoint) = server.into_endpoint(SEED) else { panic!("the names are valid") };
+    let endpoint = service::server(sensor, timers).into_endpoint(SEED);
+    let Ok(endpoint) = endpoint else { panic!("the names are valid") };
     PolledDriver::new(endpoint, receiver, sender, line)
 }
 
