@@ -230,7 +230,7 @@ impl<K: Threading> Server<K> {
         let tasks = TasksCapability::new()
             .list(CapabilitySettings::new())
             .cancel(CapabilitySettings::new());
-        self.options.capabilities_mut().tasks.get_or_insert(tasks.into());
+        self.options.capabilities_mut().tasks.get_or_insert_with(|| tasks.into());
         self.options.edit_catalog(|catalog| _ = catalog.legacy_tasks(true));
         self.tasks = Some(TaskFactory {
             settings,
