@@ -22,7 +22,8 @@ type Run = fn(&mut dyn FnMut()) -> Result<(), Box<dyn Any + Send>>;
 pub struct Panicked(Cow<'static, str>);
 
 impl Panicked {
-    /// Returns the text of the panic. It was not written for a peer. Empty if there is none.
+    /// Returns the text of the panic, which is empty if the payload is no text. Do not send it to a
+    /// peer: it may contain details of the program.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0

@@ -30,7 +30,8 @@ const SLIP_ESCAPE: u8 = 0xdb;
 const SLIP_ESCAPED_END: u8 = 0xdc;
 const SLIP_ESCAPED_ESCAPE: u8 = 0xdd;
 
-/// A CRC-32 as it is computed. It starts with ones, and its complement is sent.
+/// The state of a CRC-32 computation: all bits are set at the start, and the checksum is its
+/// complement.
 #[derive(Clone, Copy, Debug)]
 struct Checksum(u32);
 
