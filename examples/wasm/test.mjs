@@ -372,8 +372,7 @@ test('a page uses the module in a Worker', { skip: incapable }, async () => {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const said = text(child.stderr);
-  const ended = once(child, 'exit');
-  ended.then(async () => reject(new Error(`the browser ended: ${await said}`)));
+  child.once('exit', async () => reject(new Error(`the browser ended: ${await said}`)));
   const patience = setTimeout(() => reject(new Error('the page has reported nothing for 60 s')), 60_000);
   try {
     const { error, ...seen } = await reported;
@@ -392,11 +391,16 @@ test('a page uses the module in a Worker', { skip: incapable }, async () => {
     });
   } finally {
     clearTimeout(patience);
-    if (child.exitCode === null) process.kill(-child.pid);
-    await ended;
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+    // The browser's processes write to the profile until they end. Each holds standard error.
+    await said;
     server.close();
     server.closeAllConnections();
-    rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
+    rmSync(profile, { recursive: true });
   }
 });
 
