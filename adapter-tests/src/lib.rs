@@ -10,7 +10,7 @@ use mcp_sansio_handlers::Server;
 pub use fragile::fragile;
 pub use panicking::{panicking_host, panicking_server, survive};
 pub use pinger::Pinger;
-pub use runtime::Runtime;
+pub use runtime::{Runtime, block_on_async_std, block_on_smol};
 
 /// Returns a ping request as one line.
 #[must_use]

@@ -1,3 +1,6 @@
+use std::future::Future;
+use std::pin::Pin;
+
 /// A runtime under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
@@ -28,4 +31,17 @@ impl Runtime {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|runtime| runtime.name() == name)
     }
+}
+
+// In a box, so that no test compiles the runtime again.
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Runs a future on smol, and waits for it.
+pub fn block_on_smol<'a, T>(future: impl Future<Output = T> + 'a) -> T {
+    smol::block_on(Box::pin(future) as Boxed<'a, T>)
+}
+
+/// Runs a future on async-std, and waits for it.
+pub fn block_on_async_std<'a, T>(future: impl Future<Output = T> + 'a) -> T {
+    async_std::task::block_on(Box::pin(future) as Boxed<'a, T>)
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use adapter_tests::{block_on_async_std, block_on_smol};
 use mcp_sansio::Era;
 use mcp_sansio::protocol::{ListRootsParams, Root};
 use mcp_sansio_async_std::SocketStream;
@@ -64,8 +65,8 @@ fn drive(adapter: Adapter, endpoint: impl Endpoint + Send + 'static, stream: Uni
             let stream = SocketStream::from(smol::Async::new(stream).unwrap());
             let driver = mcp_sansio_async_std::drive(endpoint, stream);
             match adapter {
-                Adapter::Smol => smol::block_on(driver).unwrap(),
-                _ => async_std::task::block_on(driver).unwrap(),
+                Adapter::Smol => block_on_smol(driver).unwrap(),
+                _ => block_on_async_std(driver).unwrap(),
             }
         }
         Adapter::Std => mcp_sansio_std::serve_stream(endpoint, stream).unwrap(),
@@ -83,11 +84,11 @@ fn serve_http(adapter: Adapter, server: Server) -> String {
             mcp_sansio_tokio::serve_http(server, listener).await.unwrap();
         }),
         Adapter::Smol => {
-            smol::block_on(mcp_sansio_async_std::serve_http(server, listener)).unwrap();
+            block_on_smol(mcp_sansio_async_std::serve_http(server, listener)).unwrap();
         }
         Adapter::AsyncStd => {
             let serving = mcp_sansio_async_std::serve_http(server, listener);
-            async_std::task::block_on(serving).unwrap();
+            block_on_async_std(serving).unwrap();
         }
         Adapter::Std => mcp_sansio_std::serve_http(server, listener).unwrap(),
     });

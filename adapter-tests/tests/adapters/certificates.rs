@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 
+use adapter_tests::{block_on_async_std, block_on_smol};
 use mcp_sansio_async::http_client::Connect;
 use mcp_sansio_async::names::ConnectorError;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -162,13 +163,13 @@ tests!(
 );
 tests!(
     on_smol,
-    smol::block_on,
+    block_on_smol,
     mcp_sansio_async_std::Connector::builder().proxy(mcp_sansio_async_std::Proxy::none()),
     |builder: mcp_sansio_async_std::runtime::ConnectorBuilder| builder.build().unwrap()
 );
 tests!(
     on_async_std,
-    async_std::task::block_on,
+    block_on_async_std,
     mcp_sansio_async_std::Connector::builder().proxy(mcp_sansio_async_std::Proxy::none()),
     |builder: mcp_sansio_async_std::runtime::ConnectorBuilder| builder.build().unwrap()
 );

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use adapter_tests::block_on_smol;
 use mcp_sansio::Era;
 use mcp_sansio::peer::Timeouts;
 use mcp_sansio_handlers::{Host, NoArguments};
@@ -148,7 +149,7 @@ mod on_smol {
     #[test]
     fn a_server_that_exits_on_the_probe_is_started_again_without_one() {
         // Rule: [VER-022].
-        smol::block_on(async {
+        block_on_smol(async {
             let server = Legacy::new("smol", Unknown::Exits);
             let client = spawn(server.command(), &host()).await.unwrap();
             assert_eq!((client.era(), server.starts()), (Some(Era::Legacy), 2));

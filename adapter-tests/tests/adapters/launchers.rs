@@ -7,7 +7,7 @@ use std::future::Future;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use adapter_tests::Pinger;
+use adapter_tests::{Pinger, block_on_async_std, block_on_smol};
 use mcp_sansio_async::child::{ExitReport, GracePeriods};
 use mcp_sansio_async::{ByteStream, Driver};
 use mcp_sansio_handlers::Host;
@@ -252,7 +252,7 @@ macro_rules! on_each_adapter {
             $(
                 #[test]
                 fn $test() {
-                    smol::block_on($scenario::<OnAsyncStd>());
+                    block_on_smol($scenario::<OnAsyncStd>());
                 }
             )*
         }
@@ -262,7 +262,7 @@ macro_rules! on_each_adapter {
             $(
                 #[test]
                 fn $test() {
-                    async_std::task::block_on($scenario::<OnAsyncStd>());
+                    block_on_async_std($scenario::<OnAsyncStd>());
                 }
             )*
         }
@@ -272,7 +272,7 @@ macro_rules! on_each_adapter {
             $(
                 #[test]
                 fn $test() {
-                    smol::block_on($scenario::<OnThreads>());
+                    block_on_smol($scenario::<OnThreads>());
                 }
             )*
         }

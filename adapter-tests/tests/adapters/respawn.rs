@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use adapter_tests::block_on_smol;
 use mcp_sansio::peer::Failure;
 use mcp_sansio::protocol::{CallToolResult, SubscriptionFilter};
 use mcp_sansio::{Backoff, Revision, Revisions};
@@ -76,7 +77,7 @@ async fn a_connection_outlives_its_server_on_tokio() {
 #[test]
 fn a_connection_outlives_its_server_on_smol() {
     // Rule: [STDIO-019] [STDIO-020].
-    smol::block_on(async {
+    block_on_smol(async {
         let host = host(Revision::V2026_07_28);
         let client = mcp_sansio_async_std::spawn_with(fragile(), &host, options(8)).await.unwrap();
         outlive(&client).await;

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use adapter_tests::block_on_smol;
 use mcp_sansio_handlers::{
     Call, Host, NoArguments, Server, ServerConnection, ServerState, Servers, ServersConfig,
 };
@@ -230,7 +231,7 @@ async fn the_servers_of_a_configuration_are_started_and_the_others_named_on_toki
 fn the_servers_of_a_configuration_are_started_and_the_others_named_on_smol() {
     use mcp_sansio_async_std::{AnyConnection, connect_servers};
 
-    smol::block_on(async {
+    block_on_smol(async {
         let listener = smol::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let configured = Configured::new(&format!("http://{}/mcp", listener.local_addr().unwrap()));
         smol::spawn(mcp_sansio_async_std::serve_http(remote(), listener)).detach();
@@ -330,7 +331,7 @@ fn a_client_connects_over_a_reader_and_a_writer_and_its_drop_ends_the_server_on_
     use mcp_sansio_async_std::{connect_over, connect_stream, serve, serve_stream};
     use smol::net::unix::UnixStream;
 
-    smol::block_on(async {
+    block_on_smol(async {
         let (here, there) = UnixStream::pair().unwrap();
         let server = smol::spawn(serve(remote(), there.clone(), there));
         let client = connect_over(here.clone(), here, &Host::new("h", "1")).await.unwrap();

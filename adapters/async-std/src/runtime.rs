@@ -61,31 +61,3 @@ impl Runtime for AsyncRuntime {
         blocking::unblock(job).detach();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_panicking_task_ends_only_itself() {
-        for executor in EXECUTORS {
-            let (sender, receiver) = std::sync::mpsc::channel();
-            for number in [0, 7] {
-                let sender = sender.clone();
-                AsyncRuntime(*executor).spawn(async move {
-                    assert_eq!(number, 7, "for the test");
-                    sender.send(number).unwrap();
-                });
-            }
-            assert_eq!(receiver.recv_timeout(std::time::Duration::from_secs(10)), Ok(7));
-        }
-    }
-
-    #[test]
-    fn tasks_are_spawned_where_the_task_is_that_spawns_them() {
-        let current = async { format!("{:?}", AsyncRuntime::current()) };
-        assert_eq!(smol::block_on(current), "AsyncRuntime(Smol)");
-        let current = async { format!("{:?}", AsyncRuntime::current()) };
-        assert_eq!(async_std::task::block_on(current), "AsyncRuntime(AsyncStd)");
-    }
-}

@@ -11,9 +11,6 @@ use tokio::net::TcpListener;
 use crate::Error;
 use crate::runtime::TokioRuntime;
 
-#[cfg(test)]
-mod tests;
-
 /// Serves a server over HTTP, as a [`tower_service::Service`]: for axum, hyper, and other software
 /// that takes such a service. Applications without a web framework use [`serve_http`].
 ///

@@ -48,17 +48,3 @@ fn parse(text: &str) -> Option<[u8; 32]> {
     }
     Some(key)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_hexadecimal_and_complete() {
-        let text = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1fff";
-        let key = parse(text).unwrap();
-        assert_eq!((key[0], key[9], key[31]), (1, 10, 255));
-        assert_eq!(parse(&text[1..]), None);
-        assert_eq!(parse(&text.replace('f', "g")), None);
-    }
-}

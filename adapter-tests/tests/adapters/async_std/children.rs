@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use adapter_tests::{Pinger, ping};
+use adapter_tests::{Pinger, block_on_async_std, block_on_smol, ping};
 use mcp_sansio_async_std::adapter::child::GracePeriods;
 use mcp_sansio_async_std::{ChildServer, Error, Host, Stderr, drive, spawn};
 use smol::Timer;
@@ -58,7 +58,7 @@ async fn gone(id: u32) {
 
 #[test]
 fn a_server_is_started_talked_to_and_exits_when_its_input_ends() {
-    smol::block_on(async {
+    block_on_smol(async {
         // Rule: [STDIO-007] [STDIO-016].
         const COUNT: usize = 100_000;
         let (child, stream) = ChildServer::spawn(pinged()).unwrap();
@@ -76,7 +76,7 @@ fn a_server_is_started_talked_to_and_exits_when_its_input_ends() {
 
 #[test]
 fn shutdown_closes_the_input_while_the_stream_is_driven() {
-    smol::block_on(async {
+    block_on_smol(async {
         // Rule: [STDIO-015] [STDIO-016].
         let (child, stream) = ChildServer::spawn(pinged()).unwrap();
         let driving = smol::spawn(drive(Pinger::new(ping(1).into_bytes(), 2), stream));
@@ -88,7 +88,7 @@ fn shutdown_closes_the_input_while_the_stream_is_driven() {
 
 #[test]
 fn a_server_that_ignores_eof_and_signals_is_killed_with_its_process_group() {
-    smol::block_on(async {
+    block_on_smol(async {
         // Rule: [STDIO-015] [STDIO-016].
         let script = "trap '' TERM; sleep 1000 & echo $! >&2; while :; do sleep 0.05; done";
         let (child, _stream) = ChildServer::spawn(shell(script)).unwrap();
@@ -108,7 +108,7 @@ fn a_server_that_ignores_eof_and_signals_is_killed_with_its_process_group() {
 
 #[test]
 fn a_server_that_ignores_eof_is_terminated() {
-    smol::block_on(async {
+    block_on_smol(async {
         // Rule: [STDIO-015] [STDIO-016].
         let script = "trap 'echo bye >&2; exit 3' TERM; echo up >&2; while :; do sleep 0.05; done";
         let (child, _stream) = ChildServer::spawn(shell(script)).unwrap();
@@ -125,7 +125,7 @@ fn a_server_that_ignores_eof_is_terminated() {
 
 #[test]
 fn an_exit_is_reported_with_its_status_and_stderr_tail() {
-    smol::block_on(async {
+    block_on_smol(async {
         // Rule: [STDIO-005].
         let (mut child, stream) =
             ChildServer::spawn(shell("echo 'no such option' >&2; exit 2")).unwrap();
@@ -142,7 +142,7 @@ fn an_exit_is_reported_with_its_status_and_stderr_tail() {
 
 #[test]
 fn a_server_with_much_stderr_is_not_blocked_and_only_the_tail_is_kept() {
-    smol::block_on(async {
+    block_on_smol(async {
         // Rule: [STDIO-004] [STDIO-005] [STDIO-006].
         let lines = Arc::new(Mutex::new((0, String::new())));
         let sink = Arc::clone(&lines);
@@ -162,7 +162,7 @@ fn a_server_with_much_stderr_is_not_blocked_and_only_the_tail_is_kept() {
 
 #[test]
 fn shutdown_does_not_wait_for_a_grandchild_that_keeps_stderr_open() {
-    smol::block_on(async {
+    block_on_smol(async {
         let (mut child, _stream) =
             ChildServer::spawn(shell("sleep 1000 & echo $! >&2; printf unfinished >&2")).unwrap();
         let start = Instant::now();
@@ -175,7 +175,7 @@ fn shutdown_does_not_wait_for_a_grandchild_that_keeps_stderr_open() {
 
 #[test]
 fn dropping_a_server_kills_it() {
-    smol::block_on(async {
+    block_on_smol(async {
         let (child, _stream) = ChildServer::spawn(shell("trap '' TERM; sleep 1000")).unwrap();
         let id = child.id().unwrap();
         assert!(is_running(id));
@@ -186,7 +186,7 @@ fn dropping_a_server_kills_it() {
 
 #[test]
 fn a_server_that_cannot_start_is_reported_with_advice() {
-    smol::block_on(async {
+    block_on_smol(async {
         let failure = |command: Command| ChildServer::spawn(command).map(drop).unwrap_err();
 
         let error = failure(Command::new("no-such-server"));
@@ -232,11 +232,11 @@ async fn opens_and_ends() {
 #[test]
 fn a_connection_to_a_server_that_is_started_opens_and_ends_on_smol() {
     // Rule: [STDIO-007] [STDIO-016].
-    smol::block_on(opens_and_ends());
+    block_on_smol(opens_and_ends());
 }
 
 #[test]
 fn a_connection_to_a_server_that_is_started_opens_and_ends_on_async_std() {
     // Rule: [STDIO-007] [STDIO-016].
-    async_std::task::block_on(opens_and_ends());
+    block_on_async_std(opens_and_ends());
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
+use adapter_tests::{block_on_async_std, block_on_smol};
 use mcp_sansio_async_std::ClientError;
 use mcp_sansio_async_std::http::Location;
 use mcp_sansio_async_std::protocol::CallToolResult;
@@ -59,18 +60,18 @@ async fn calls_in_both_eras(url: &str) {
 #[test]
 fn a_client_on_smol_calls_in_both_eras() {
     let url = serve();
-    smol::block_on(calls_in_both_eras(&url));
+    block_on_smol(calls_in_both_eras(&url));
 }
 
 #[test]
 fn a_client_on_async_std_calls_in_both_eras() {
     let url = serve();
-    async_std::task::block_on(calls_in_both_eras(&url));
+    block_on_async_std(calls_in_both_eras(&url));
 }
 
 #[test]
 fn an_unreachable_server_is_reported() {
-    smol::block_on(async {
+    block_on_smol(async {
         let url = {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             format!("http://{}/mcp", listener.local_addr().unwrap())

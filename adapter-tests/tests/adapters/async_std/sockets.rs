@@ -2,7 +2,10 @@
 
 use std::os::unix::net::UnixStream;
 
-use adapter_tests::{Pinger, panicking_host, panicking_server, ping, quiet, survive};
+use adapter_tests::{
+    Pinger, block_on_async_std, block_on_smol, panicking_host, panicking_server, ping, quiet,
+    survive,
+};
 use mcp_sansio_async_std::adapter::ByteStream;
 use mcp_sansio_async_std::{SocketStream, drive, now, seed, serve};
 use smol::future::zip;
@@ -28,7 +31,7 @@ async fn both_write_first(there: impl ByteStream, here: impl ByteStream) {
 fn a_server_and_a_client_meet_on_a_port_of_smol() {
     // Rule: [STDIO-021].
     const COUNT: usize = 50_000;
-    smol::block_on(async {
+    block_on_smol(async {
         let listener = smol::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = smol::spawn(async move {
@@ -50,7 +53,7 @@ fn a_server_and_a_client_meet_on_a_port_of_smol() {
 fn a_server_and_a_client_meet_on_a_port_of_async_std() {
     // Rule: [STDIO-021].
     const COUNT: usize = 50_000;
-    async_std::task::block_on(async {
+    block_on_async_std(async {
         let listener = async_std::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = async_std::task::spawn(async move {
@@ -70,7 +73,7 @@ fn a_server_and_a_client_meet_on_a_port_of_async_std() {
 
 #[test]
 fn two_sides_that_both_write_first_do_not_block_each_other() {
-    smol::block_on(async {
+    block_on_smol(async {
         let (there, here) = smol::Async::<UnixStream>::pair().unwrap();
         both_write_first(SocketStream::from(there), SocketStream::from(here)).await;
 
@@ -88,7 +91,7 @@ fn two_sides_that_both_write_first_do_not_block_each_other() {
 
 #[test]
 fn a_server_serves_on_any_reader_and_writer() {
-    smol::block_on(async {
+    block_on_smol(async {
         let (there, here) = smol::net::unix::UnixStream::pair().unwrap();
         let server = serve(quiet(), there.clone(), there);
         let mut client = drive(Pinger::new(ping(1).into_bytes(), 1), SocketStream::from(here));
@@ -110,7 +113,7 @@ async fn panic_on_both_sides(there: impl ByteStream, here: impl ByteStream) {
 
 #[test]
 fn panics_on_both_sides_cost_their_requests_and_not_the_connection_on_smol() {
-    smol::block_on(async {
+    block_on_smol(async {
         let (there, here) = smol::net::unix::UnixStream::pair().unwrap();
         panic_on_both_sides(SocketStream::from(there), SocketStream::from(here)).await;
     });
@@ -118,7 +121,7 @@ fn panics_on_both_sides_cost_their_requests_and_not_the_connection_on_smol() {
 
 #[test]
 fn panics_on_both_sides_cost_their_requests_and_not_the_connection_on_async_std() {
-    async_std::task::block_on(async {
+    block_on_async_std(async {
         let (there, here) = async_std::os::unix::net::UnixStream::pair().unwrap();
         let streams = [there, here].map(|stream| SocketStream::try_from(stream).unwrap());
         let [there, here] = streams;

@@ -90,6 +90,8 @@ pub(crate) fn end() -> Action {
     Action::Write("0\r\n\r\n".into())
 }
 
+type Script = dyn Fn(&RecordedRequest, usize) -> Vec<Action> + Send + Sync;
+
 /// A running server. It ends with the runtime.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -103,8 +105,12 @@ impl Server {
         script: impl Fn(&RecordedRequest, usize) -> Vec<Action> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (asked, script) = (Arc::default(), Arc::new(script));
+        Self::serve(listener, Arc::new(script))
+    }
+
+    // Not generic, so that the server is compiled once.
+    fn serve(listener: TcpListener, script: Arc<Script>) -> Self {
+        let (address, asked) = (listener.local_addr().unwrap(), Arc::default());
         let server = Self { address, asked: Arc::clone(&asked) };
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
@@ -132,7 +138,7 @@ impl Server {
 async fn converse(
     mut socket: TcpStream,
     log: &Mutex<Vec<RecordedRequest>>,
-    script: &(impl Fn(&RecordedRequest, usize) -> Vec<Action> + ?Sized),
+    script: &Script,
 ) -> Option<()> {
     loop {
         let asked = read_request(&mut socket).await?;

@@ -54,8 +54,13 @@ impl Served {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        Self::start(service, tune(HttpListener::new(listener)), address)
+    }
+
+    // Not generic, so that the server is compiled once.
+    fn start(service: HttpService, listener: HttpListener, address: SocketAddr) -> Self {
         let (stop, stopped) = oneshot::channel();
-        let serve = tune(HttpListener::new(listener)).serve(service.clone(), async move {
+        let serve = listener.serve(service.clone(), async move {
             let _told = stopped.await;
         });
         Self { address, service, stop: Some(stop), task: tokio::spawn(serve) }

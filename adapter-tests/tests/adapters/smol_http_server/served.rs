@@ -2,8 +2,9 @@
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::Pin;
 
-use adapter_tests::Runtime;
+use adapter_tests::{Runtime, block_on_async_std};
 use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async_std::{HttpListener, HttpService, Server};
 use tokio::sync::oneshot;
@@ -18,7 +19,7 @@ pub(crate) type Listener = HttpListener;
 /// Runs a closure inside the server's runtime.
 pub(crate) fn in_runtime<T>(make: impl FnOnce() -> T) -> T {
     match RUNTIME {
-        Runtime::AsyncStd => async_std::task::block_on(async { make() }),
+        Runtime::AsyncStd => block_on_async_std(async { make() }),
         _ => make(),
     }
 }
@@ -27,6 +28,7 @@ pub(crate) fn in_runtime<T>(make: impl FnOnce() -> T) -> T {
 pub(crate) async fn on_runtime<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> T {
+    let work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
     match RUNTIME {
         Runtime::AsyncStd => async_std::task::spawn(work).await,
         _ => smol::spawn(work).await,
@@ -51,7 +53,7 @@ impl Served {
         options: HttpServerOptions,
         tune: impl FnOnce(HttpListener) -> HttpListener,
     ) -> Self {
-        Self::from_service(in_runtime(|| HttpService::new(&server, options).unwrap()), tune).await
+        Self::from_service(Self::service(server, options), tune).await
     }
 
     pub(crate) async fn from_service(
@@ -60,7 +62,15 @@ impl Served {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let listener = tune(HttpListener::try_from(listener).unwrap());
+        Self::start(service, tune(HttpListener::try_from(listener).unwrap()), address)
+    }
+
+    // These are not generic, so that the server is compiled once.
+    fn service(server: Server, options: HttpServerOptions) -> HttpService {
+        in_runtime(|| HttpService::new(&server, options).unwrap())
+    }
+
+    fn start(service: HttpService, listener: HttpListener, address: SocketAddr) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (told, ended) = oneshot::channel();
         let serve = listener.serve(service.clone(), async move {

@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Barrier;
 
+use adapter_tests::{block_on_async_std, block_on_smol};
 use mcp_sansio_handlers::NoArguments;
 use mcp_sansio_tokio::HttpClientOptions;
 use mcp_sansio_tokio::adapter::http_server::{UnixSocket, UnixSocketError};
@@ -266,8 +267,8 @@ fn the_functions_that_serve_until_the_process_ends_serve() {
         let serve = move || match adapter {
             Adapter::Tokio => tokio_runtime()
                 .block_on(async { mcp_sansio_tokio::serve_http_unix(server(), path).await }),
-            Adapter::Smol => smol::block_on(mcp_sansio_async_std::serve_http_unix(server(), path)),
-            Adapter::AsyncStd => async_std::task::block_on(async {
+            Adapter::Smol => block_on_smol(mcp_sansio_async_std::serve_http_unix(server(), path)),
+            Adapter::AsyncStd => block_on_async_std(async {
                 mcp_sansio_async_std::serve_http_unix(server(), path).await
             }),
             Adapter::Std => mcp_sansio_std::serve_http_unix(server(), path),

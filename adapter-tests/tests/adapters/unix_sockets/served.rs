@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 
+use adapter_tests::{block_on_async_std, block_on_smol};
 use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 use mcp_sansio_tokio::adapter::http_server::UnixSocket;
@@ -31,8 +32,8 @@ impl Adapter {
                 client.close().await;
                 text(result)
             }),
-            Self::Smol => smol::block_on(on_async_std(path)),
-            Self::AsyncStd => async_std::task::block_on(on_async_std(path)),
+            Self::Smol => block_on_smol(on_async_std(path)),
+            Self::AsyncStd => block_on_async_std(on_async_std(path)),
             Self::Std => {
                 use mcp_sansio_std::{Wait, connect_unix};
                 let client = connect_unix(path, &host()).map_err(|it| it.to_string())?;
@@ -137,8 +138,8 @@ impl Served {
                     listener.peer_principals(principals).serve(service, stopped).await;
                 };
                 match adapter {
-                    Adapter::Smol => smol::block_on(serve),
-                    _ => async_std::task::block_on(serve),
+                    Adapter::Smol => block_on_smol(serve),
+                    _ => block_on_async_std(serve),
                 }
             }
             Adapter::Std => {

@@ -4,3 +4,4 @@
 mod connector;
 mod loopback;
 mod names;
+mod runtime;

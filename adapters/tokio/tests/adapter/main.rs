@@ -2,6 +2,8 @@
 //! same.
 
 mod connector;
+mod http_service;
 mod loopback;
 mod names;
+mod timer;
 mod tower;

@@ -51,15 +51,3 @@ pub fn with_skills(server: Server, folder: &Path) -> Result<Server, String> {
     let skills = skills.map_err(|error| format!("no skills in {}: {error}", folder.display()))?;
     Ok(ServedSkills::new(skills).register(server))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_names_are_valid() {
-        assert!(server(Runtime::Std, true).endpoint(0).is_ok());
-        assert!(server(Runtime::Std, false).endpoint(0).is_ok());
-        assert!(with_extensions(server(Runtime::Std, true)).endpoint(0).is_ok());
-    }
-}

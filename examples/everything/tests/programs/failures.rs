@@ -203,3 +203,24 @@ fn usage_errors_differ_from_failures() {
     }
     assert_eq!(run("mcp-inspect", ["--help"]).code, Some(0));
 }
+
+#[test]
+fn keys_of_request_states_are_hexadecimal_and_complete() {
+    let file = std::env::temp_dir().join(format!("mcp-seal-{}", std::process::id()));
+    let start = || {
+        let words =
+            [everything("tokio"), vec!["--seal-key-file".into(), file.display().to_string()]];
+        run("everything-server", &words.concat()[1..])
+    };
+    let key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1fff";
+    for wrong in ["", &key[1..], &key.replace('f', "g"), &format!("{key}\n{}", &key[2..])] {
+        std::fs::write(&file, wrong).unwrap();
+        let outcome = start();
+        assert_eq!(outcome.code, Some(1), "{wrong}: {outcome:?}");
+        assert!(outcome.stderr.contains("key"), "{outcome:?}");
+    }
+    std::fs::write(&file, format!("{key}\n{key}\n")).unwrap();
+    let outcome = start();
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    std::fs::remove_file(file).unwrap();
+}

@@ -42,3 +42,11 @@ fn lists_are_complete_and_the_same_in_each_run() {
     };
     assert_eq!(lists(), lists());
 }
+
+#[test]
+fn all_names_are_valid() {
+    for tasks in [true, false] {
+        server::server(Runtime::Std, tasks).endpoint(0).unwrap();
+    }
+    server::with_extensions(server::server(Runtime::Std, true)).endpoint(0).unwrap();
+}

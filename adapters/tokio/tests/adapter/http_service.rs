@@ -10,13 +10,10 @@ use std::time::Duration;
 use http_body::Body;
 use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async::{Runtime, http_server};
-use mcp_sansio_handlers::{Call, NoArguments, Server};
+use mcp_sansio_tokio::runtime::{TokioRuntime, TokioTimer};
+use mcp_sansio_tokio::{Call, HttpService, NoArguments, Server};
 use tokio::runtime::Handle;
 use tokio::time::Instant as Moment;
-
-use super::HttpService;
-use crate::runtime::TokioRuntime;
-use crate::runtime::TokioTimer;
 
 /// Counts the polls of the first task spawned, which is the timer task.
 #[derive(Clone, Debug)]
