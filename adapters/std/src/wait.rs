@@ -35,7 +35,8 @@ pub trait Wait: IntoFuture + Sized {
     /// ```
     fn wait_or_cancel(self, handle: &CancelHandle) -> Option<Self::Output> {
         let registered = Registered::new(handle);
-        block_on(registered.stop.until_stopped(self.into_future()))
+        // Converting a call into its future sends it, so that waits for the first poll.
+        block_on(registered.stop.until_stopped(async { self.await }))
     }
 }
 
@@ -176,5 +177,24 @@ mod tests {
         // From now on, nothing is polled.
         assert_eq!(poll_fn(|_| -> Poll<()> { panic!("polled") }).wait_or_cancel(&handle), None);
         assert_eq!(pending::<()>().wait_or_cancel(&handle), None);
+    }
+
+    #[test]
+    fn nothing_is_sent_after_the_cancellation() {
+        /// Like a call, which is sent by its conversion into a future.
+        struct Sent;
+
+        impl IntoFuture for Sent {
+            type Output = ();
+            type IntoFuture = std::future::Ready<()>;
+
+            fn into_future(self) -> std::future::Ready<()> {
+                panic!("sent")
+            }
+        }
+
+        let handle = CancelHandle::new();
+        handle.cancel();
+        assert_eq!(Sent.wait_or_cancel(&handle), None);
     }
 }

@@ -8,7 +8,7 @@ use mcp_sansio_tokio::{Connector, ConnectorError};
 use tokio::io::AsyncWriteExt;
 
 use super::certificate::Certificate;
-use super::origin::{builder, connector, get, listen, read_request, within};
+use super::origin::{builder, closed_port, connector, get, listen, read_request, within};
 
 async fn failure(connector: &Connector, url: impl AsRef<str>) -> ConnectorError {
     within(connector.send(get(url))).await.unwrap_err()
@@ -39,8 +39,7 @@ async fn answered(bytes: &'static [u8]) -> ConnectorError {
 
 #[tokio::test]
 async fn connection_refused() {
-    let (listener, address) = listen().await;
-    drop(listener);
+    let (_held, address) = closed_port();
     let error = failure(&connector(), format!("http://{address}/")).await;
     let ConnectorError::Connect { host, cause } = &error else { panic!("{error:?}") };
     assert_eq!(

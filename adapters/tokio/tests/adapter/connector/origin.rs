@@ -9,7 +9,7 @@ use mcp_sansio_tokio::adapter::http_client::ResponseBody;
 use mcp_sansio_tokio::runtime::ConnectorBuilder;
 use mcp_sansio_tokio::{Connector, Proxy};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 /// The time limit of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,6 +22,15 @@ pub(crate) async fn listen() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     (listener, address)
+}
+
+/// Returns an address that refuses connections while the socket exists: it is bound but not
+/// listening, so the system gives its port to nobody else.
+pub(crate) fn closed_port() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 /// Returns a builder that ignores the proxies of the environment.

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirec
 use tokio::net::TcpStream;
 
 use super::certificate::Certificate;
-use super::origin::{builder, closed, get, listen, read_all, read_request, within};
+use super::origin::{builder, closed, closed_port, get, listen, read_all, read_request, within};
 
 /// Accepts one connection, answers its requests with `ok`, and returns the head of the first.
 async fn origin(certificate: Option<&Certificate>) -> (SocketAddr, Head) {
@@ -164,8 +164,7 @@ async fn a_socks_proxy_looks_names_up() {
 #[tokio::test]
 async fn excluded_hosts_are_reached_directly() {
     let (origin, head) = origin(None).await;
-    let (listener, gone) = listen().await;
-    drop(listener);
+    let (_held, gone) = closed_port();
     let proxy = Proxy::all(&format!("http://{gone}")).unwrap().except("example.com, 127.0.0.0/8");
     let connector = builder().proxy(proxy).build().unwrap();
     within(async {
@@ -189,8 +188,7 @@ async fn a_failed_proxy_is_named_without_its_password() {
         stream.write_all(answer).await.unwrap();
         closed(stream).await;
     });
-    let (listener, gone) = listen().await;
-    drop(listener);
+    let (_held, gone) = closed_port();
     for (address, reason) in [(refusing, "authorization"), (gone, "refused")] {
         let proxy = Proxy::all(&format!("http://user:secret@{address}")).unwrap();
         let builder = builder().proxy(proxy);
@@ -230,8 +228,7 @@ async fn proxy_variables_of_the_environment_are_used() {
         let output = tokio::task::spawn_blocking(move || probe.output()).await.unwrap().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
-    let (listener, gone) = listen().await;
-    drop(listener);
+    let (_held, gone) = closed_port();
     let gone = format!("http://{gone}");
 
     let (proxy, _) = proxy(SocketAddr::from(([127, 0, 0, 1], 1)), None).await;
