@@ -8,5 +8,4 @@ pub mod canned;
 pub mod exchanges;
 pub mod recording;
 pub mod together;
-pub mod trace;
 pub mod wire;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use everything::{bench, runtime};
 use mcp_sansio_cli::arguments::Arguments;
-use mcp_sansio_cli::trace;
+use mcp_sansio_trace as trace;
 
 const USAGE: &str = "\
 bench-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime NAME]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use everything::{runtime, server};
 use mcp_sansio_cli::arguments::Arguments;
-use mcp_sansio_cli::trace;
+use mcp_sansio_trace as trace;
 
 const USAGE: &str = "\
 everything-server (--stdio | --http ADDRESS [--auth] | --unix PATH) [--legacy-sse]

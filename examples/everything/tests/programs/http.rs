@@ -25,6 +25,16 @@ fn printed(url: &str, words: &[&str]) -> String {
     outcome.stdout
 }
 
+/// Runs a check for each item at the same time, because most of each is waiting.
+fn for_each<T: Copy + Send>(items: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
+    thread::scope(|scope| {
+        for item in items {
+            let check = &check;
+            scope.spawn(move || check(item));
+        }
+    });
+}
+
 fn check(url: &str, words: &[&str]) -> Value {
     serde_json::from_str(&printed(url, &[&["check"], words].concat())).unwrap()
 }
@@ -65,7 +75,7 @@ fn clients_and_servers_use_unix_domain_sockets() {
 
 #[test]
 fn a_server_runs_with_any_runtime_or_without_one() {
-    for runtime in crate::process::RUNTIMES {
+    for_each(crate::process::RUNTIMES, |runtime| {
         let http_server =
             HttpServerProcess::start("everything-server", &["--legacy-sse", "--runtime", runtime]);
         let url = http_server.url("/mcp");
@@ -85,7 +95,7 @@ fn a_server_runs_with_any_runtime_or_without_one() {
         assert_eq!(printed(&url, &words), "The result was worth the wait.\n");
         let words = ["--revision", "2025-11-25"];
         assert_eq!(check(&http_server.url("/sse"), &words)["calls"][0]["text"], "hello");
-    }
+    });
 }
 
 #[test]
@@ -261,15 +271,15 @@ fn a_check_calls_only_tools_that_are_read_only_if_asked() {
 fn a_client_uses_every_feature() {
     let http_server = HttpServerProcess::everything();
     // Older revisions do not support elicitation, which some of the tools need.
-    for revision in &REVISIONS[2..] {
+    for_each(&REVISIONS[2..], |revision| {
         let environment = [("MCP_CONFORMANCE_PROTOCOL_VERSION", *revision)];
         let outcome = run_in("everything-client", [http_server.url("/mcp")], &environment);
         assert_eq!(outcome.code, Some(0), "{revision}: {outcome:?}");
-    }
-    for path in PATHS {
+    });
+    for_each(PATHS, |path| {
         let outcome = run("everything-client", [http_server.url(path)]);
         assert_eq!(outcome.code, Some(0), "{path}: {outcome:?}");
-    }
+    });
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
         host = host.revisions(Revisions::only(revision));
     }
     if options.trace {
-        host = host.observe_operations(mcp_sansio_cli::trace::telemetry());
+        host = host.observe_operations(mcp_sansio_trace::telemetry());
     }
     if let Some(file) = &options.record {
         host = host.record(recording::tapes_at(file));
