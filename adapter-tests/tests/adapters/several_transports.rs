@@ -278,9 +278,10 @@ async fn the_error_of_a_silent_server_has_its_program_its_time_and_its_last_word
     // A limit of the server ends the wait.
     let errors = servers.ready(std::future::pending::<()>()).await;
     let error = errors[0].to_string();
-    for part in
-        ["\"quiet\"", "within 1.5s: `/bin/sh`", "answered for 1.5s", "no \\u{1b}[31mdatabase"]
-    {
+    // How long it has not answered depends on the load of the machine.
+    let parts =
+        ["\"quiet\"", "within 1.5s: `/bin/sh`", "not answered for ", "no \\u{1b}[31mdatabase"];
+    for part in parts {
         assert!(error.contains(part), "{error}");
     }
     assert!(!error.contains('\u{1b}') && errors.len() == 1, "{error}");
