@@ -18,8 +18,9 @@ async fn a_lease_is_extended_unless_the_node_was_deposed() {
         let joined = store.extend_lease(node(1), LEASE, true, u64::MAX).await.unwrap();
         assert!(joined.held);
         assert_eq!((joined.contents, joined.nodes), (11, vec![node(1)]));
-        assert!(store.extend_lease(node(2), short, true, 0).await.unwrap().held);
+        assert!(store.extend_lease(node(2), LEASE, true, 0).await.unwrap().held);
         assert!(!store.depose(node(2), 11).await.unwrap(), "its lease lasts");
+        assert!(store.extend_lease(node(2), short, false, 0).await.unwrap().held);
         tokio::time::sleep(short * 2).await;
         let others = store.extend_lease(node(1), LEASE, false, 0).await.unwrap();
         assert_eq!(others.nodes, [node(1)]);
