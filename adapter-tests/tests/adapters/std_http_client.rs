@@ -173,10 +173,7 @@ fn a_wait_that_another_thread_cancels_is_cancelled_at_the_server() {
 
 #[test]
 fn an_unreachable_server_is_reported_by_address() {
-    // Bound but not listening: the system refuses connections and gives the port to nobody else.
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
-    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
-    let address = socket.local_addr().unwrap();
+    let (_held, address) = crate::http_client::closed_port();
     let connector = Connector::builder().proxy(Proxy::none()).build().unwrap();
     let error = connect_with(options(address), &connector, &Host::new("test", "1")).unwrap_err();
     let Error::Connect(error) = error else { panic!("{error}") };

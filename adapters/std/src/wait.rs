@@ -35,7 +35,7 @@ pub trait Wait: IntoFuture + Sized {
     /// ```
     fn wait_or_cancel(self, handle: &CancelHandle) -> Option<Self::Output> {
         let registered = Registered::new(handle);
-        // Converting a call into its future sends it, so that waits for the first poll.
+        // Converting a call into a future sends it, so it is converted at the first poll.
         block_on(registered.stop.until_stopped(async { self.await }))
     }
 }

@@ -3,12 +3,11 @@ use std::time::Duration;
 
 use mcp_sansio_tokio::peer::{Failure, Timeouts, TransportFailure};
 use mcp_sansio_tokio::{ClientError, ConnectError, ConnectorError, Error, connect};
-use tokio::net::TcpSocket;
 use tokio::sync::Notify;
 
 use super::scripts::{host, modern, said};
 use super::server::{Action, Server, answer, respond};
-use super::within;
+use super::{closed_port, within};
 
 /// Tries to connect and returns the error.
 async fn refused(url: &str, timeouts: Timeouts) -> ConnectError {
@@ -21,10 +20,8 @@ async fn refused(url: &str, timeouts: Timeouts) -> ConnectError {
 
 #[tokio::test]
 async fn a_refused_connection_fails_fast() {
-    // Bound but not listening: the system refuses connections and gives the port to nobody else.
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
-    let url = format!("http://{}/mcp?key=secret", socket.local_addr().unwrap());
+    let (_held, address) = closed_port();
+    let url = format!("http://{address}/mcp?key=secret");
     let error = refused(&url, Timeouts::default()).await;
     let said = error.to_string();
     assert!(said.contains("cannot be reached") && !said.contains("secret"), "{said}");

@@ -25,7 +25,7 @@ pub(crate) async fn listen() -> (TcpListener, SocketAddr) {
 }
 
 /// Returns an address that refuses connections while the socket exists: it is bound but not
-/// listening, so the system gives its port to nobody else.
+/// listening, so no other process can take its port.
 pub(crate) fn closed_port() -> (TcpSocket, SocketAddr) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
