@@ -26,6 +26,7 @@ pub(crate) struct Node {
     generation: u32,
     acts_at: Instant,
     pub(crate) wakes_at: Instant,
+    wake_ups: WakeUps,
 }
 
 /// The next step of a schedule.
@@ -52,6 +53,7 @@ pub(crate) struct Exchanges<M> {
     life: u32,
     pub(crate) server_acts_at: Instant,
     pub(crate) server_wakes_at: Instant,
+    server_wake_ups: WakeUps,
     store_at: Instant,
     /// Whether the server may have store actions.
     stores: bool,
@@ -73,6 +75,7 @@ impl<M: WebMaker> Exchanges<M> {
                 generation: 0,
                 acts_at: scene.now,
                 wakes_at: Instant::ZERO,
+                wake_ups: WakeUps::default(),
             })
             .collect();
         let wire = Wire::new(maker.copies());
@@ -83,6 +86,7 @@ impl<M: WebMaker> Exchanges<M> {
             life: 0,
             server_acts_at: scene.now,
             server_wakes_at: Instant::ZERO,
+            server_wake_ups: WakeUps::default(),
             store_at: Instant::ZERO,
             stores: true,
             event_store: EventStore::default(),
@@ -195,7 +199,7 @@ impl<M: WebMaker> Exchanges<M> {
                     return;
                 }
                 node.client.wake(scene);
-                assert_later(node.client.deadline(), scene.now);
+                node.wake_ups.check(node.client.deadline(), scene.now);
             }
             Move::ClientActs(number) => {
                 let pause = if scene.calm { 300 } else { 1500 };
@@ -227,7 +231,7 @@ impl<M: WebMaker> Exchanges<M> {
                     return;
                 }
                 self.server.wake(scene);
-                assert_later(self.server.deadline(), scene.now);
+                self.server_wake_ups.check(self.server.deadline(), scene.now);
             }
             Move::ServerActs => {
                 let pause = if scene.calm { 100 } else { 400 };
@@ -438,7 +442,8 @@ impl<M: WebMaker> Exchanges<M> {
         }
         let client = self.maker.client(format!("client {number}.{generation}"), scene);
         let now = scene.now;
-        self.nodes[number] = Node { client, generation, acts_at: now, wakes_at: now };
+        let wake_ups = WakeUps::default();
+        self.nodes[number] = Node { client, generation, acts_at: now, wakes_at: now, wake_ups };
     }
 
     /// Replaces the server process.
@@ -460,10 +465,20 @@ impl<M: WebMaker> Exchanges<M> {
     }
 }
 
-/// Asserts that a deadline is in the future, so that no node wakes twice for it.
-fn assert_later(deadline: Option<Instant>, now: Instant) {
-    let later = deadline.is_none_or(|deadline| deadline > now);
-    assert!(later, "an expired deadline is still set: {deadline:?} at {now:?}");
+/// The latest wake-ups of a node, each of which asked for another one after the shortest pause.
+#[derive(Debug, Default)]
+struct WakeUps(u32);
+
+impl WakeUps {
+    /// Asserts that a deadline is in the future, so that no node wakes twice for it, and that the
+    /// node does not wake for nothing again and again.
+    fn check(&mut self, deadline: Option<Instant>, now: Instant) {
+        let later = deadline.is_none_or(|deadline| deadline > now);
+        assert!(later, "an expired deadline is still set: {deadline:?} at {now:?}");
+        let soon = deadline.is_some_and(|it| it <= now + Duration::from_millis(1));
+        self.0 = if soon { self.0 + 1 } else { 0 };
+        assert!(self.0 < 100, "nothing but wake-ups until {now:?}");
+    }
 }
 
 /// Cuts an exchange, in the middle of `bytes` if there are any. The client sees an error or what

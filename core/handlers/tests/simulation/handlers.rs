@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::coverage::Happening;
 use crate::messages::{self, Answer};
+use crate::played::Played;
 use crate::scene::Scene;
 use crate::side::Side;
 use crate::streams::Maker;
@@ -154,6 +155,7 @@ struct HandlerServer {
     endpoint: ServerEndpoint<Local>,
     handlers: Rc<RefCell<RunningHandlers>>,
     wakeups: Arc<CountingWaker>,
+    _played: Played,
 }
 
 impl HandlerServer {
@@ -257,6 +259,7 @@ struct HandlerClient {
     client: Client,
     calls: Vec<Awaited>,
     wakeups: Arc<CountingWaker>,
+    _played: Played,
 }
 
 impl HandlerClient {
@@ -444,6 +447,9 @@ impl Maker for Handlers {
             })
             .revisions(revisions)
             .timeouts(messages::timeouts(keep_alive));
+        let (tape, played) = Played::begin();
+        let tape = Mutex::new(tape);
+        let host = host.record(move |_| tape.lock().unwrap().take());
         let (client, endpoint) = host.connect(scene.random.below(u64::MAX), scene.now);
         Box::new(HandlerClient {
             name,
@@ -451,6 +457,7 @@ impl Maker for Handlers {
             client,
             calls: Vec::new(),
             wakeups: Arc::default(),
+            _played: played,
         })
     }
 
@@ -460,8 +467,11 @@ impl Maker for Handlers {
             let handlers = Rc::clone(&handlers);
             move |call: Call<Job>| work(Rc::clone(&handlers), call)
         });
+        let (tape, played) = Played::begin();
+        let tape = Mutex::new(tape);
+        let server = server.record(move |_| tape.lock().unwrap().take());
         let endpoint = server.endpoint(scene.random.below(u64::MAX)).expect("one tool");
-        Box::new(HandlerServer { endpoint, handlers, wakeups: Arc::default() })
+        Box::new(HandlerServer { endpoint, handlers, wakeups: Arc::default(), _played: played })
     }
 
     fn line_length_max(&self) -> usize {

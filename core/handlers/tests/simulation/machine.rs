@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http;
-use mcp_sansio::peer::{self, RequestHandle, ServerMachine};
+use mcp_sansio::peer::{RequestHandle, ServerMachine};
+
+use crate::played::{HttpServer, Server};
 
 /// The machine of a server, as its application uses it.
 pub(crate) trait BoundServerMachine: ServerMachine {
@@ -12,7 +13,7 @@ pub(crate) trait BoundServerMachine: ServerMachine {
     fn release(&mut self, request: RequestHandle, retry: Duration);
 }
 
-impl BoundServerMachine for peer::Server {
+impl BoundServerMachine for Server {
     fn is_behind(&self) -> bool {
         self.is_congested()
     }
@@ -20,7 +21,7 @@ impl BoundServerMachine for peer::Server {
     fn release(&mut self, _request: RequestHandle, _retry: Duration) {}
 }
 
-impl BoundServerMachine for http::Server {
+impl BoundServerMachine for HttpServer {
     fn is_behind(&self) -> bool {
         // Each stream has its own limits, and dropped messages are reported.
         false

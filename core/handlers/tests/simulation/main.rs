@@ -18,7 +18,7 @@
 //! methods ([`checker`]); events on HTTP keep their ids, their order and their text ([`wire`]); the
 //! tables of the machine are consistent and within their limits; an expired deadline is removed. At
 //! the end the network recovers: every listening client receives a broadcast, every call ends, and
-//! no state is left.
+//! no state is left. Some machines are recorded ([`played`]): their replays give the same bytes.
 //!
 //! * `MCP_SIM_SEED=7 MCP_SIM_TRACE=1 cargo test -p mcp-sansio-handlers --all-features --test
 //!   simulation one_schedule -- --nocapture` prints the schedule of a seed.
@@ -40,6 +40,8 @@ mod machine;
 mod make;
 mod messages;
 mod pipe;
+#[path = "../../../machine/tests/recording/played.rs"]
+mod played;
 mod scene;
 mod schedule;
 mod server_application;

@@ -8,7 +8,7 @@ use mcp_sansio::http::{
     ClientLimits, EventStore, LostSession, ResponseMode, ServerLimits, ServerTimeouts,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{Client, ClientOptions, Limits, Server, ServerOptions};
+use mcp_sansio::peer::{ClientOptions, Limits, ServerOptions};
 use mcp_sansio::protocol::{
     CapabilitySettings, ClientCapabilities, ElicitationCapability, Implementation,
     PromptsCapability, ResourcesCapability, RootsCapability, ServerCapabilities, Tool,
@@ -20,6 +20,7 @@ use crate::client_application::{Binding, ClientApplication, MEMORY};
 use crate::coverage::Happening;
 use crate::exchanges::WebMaker;
 use crate::messages;
+use crate::played::{Client, HttpClient, HttpServer, Played, Server};
 use crate::scene::Scene;
 use crate::server_application::{ServerApplication, Tolerance};
 use crate::side::{ClientSide, ServerSide, Side};
@@ -171,11 +172,12 @@ impl WebMaker for WebMachines {
             peer = peer.revisions(scene.random.one_of([OLDEST, Revisions::ALL]));
         }
         let seed = scene.random.below(u64::MAX);
-        let machine = http::Client::new(peer, http, seed, scene.now);
+        let (tape, played) = Played::begin();
+        let machine = HttpClient::new(peer, http, seed, scene.now, tape);
         let mut application = ClientApplication::new(name, Binding::Exchanges);
         // Open streams may take the slots of others.
         application.uncertain = tight;
-        Box::new(BareClient { machine, application })
+        Box::new(BareClient { machine, application, _played: played })
     }
 
     fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebServer> {
@@ -183,10 +185,12 @@ impl WebMaker for WebMachines {
         let mut secret = [0; 32];
         secret.fill_with(|| scene.random.below(256) as u8);
         let seed = scene.random.below(u64::MAX);
-        let machine = http::Server::new(peer, http, secret, seed).expect("the options are valid");
+        let (tape, played) = Played::begin();
+        let machine = HttpServer::new(peer, http, secret, seed, tape);
+        let machine = machine.expect("the options are valid");
         let mut application = ServerApplication::new(name);
         application.tolerance = Tolerance { copies: self.copies, refusals: self.tight, late: true };
-        Box::new(BareServer { machine, application })
+        Box::new(BareServer { machine, application, _played: played })
     }
 
     fn copies(&self) -> bool {
@@ -215,7 +219,9 @@ impl Maker for Machines {
         let mut application = ClientApplication::new(name, Binding::Stream);
         // The probe for the era and pings are abandoned without an event.
         application.forgets_at = scene.now + Duration::from_secs(5) + MEMORY;
-        Box::new(ClientSide { machine: Client::new(options, seed, scene.now), application })
+        let (tape, played) = Played::begin();
+        let machine = Client::new(options, seed, scene.now, tape);
+        Box::new(ClientSide { machine, application, _played: played })
     }
 
     fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
@@ -225,7 +231,12 @@ impl Maker for Machines {
         let mut application = ServerApplication::new(name);
         application.tolerance.refusals = tight;
         application.tolerance.late = true;
-        Box::new(ServerSide { machine: Server::new(options, seed), application })
+        let (tape, played) = Played::begin();
+        Box::new(ServerSide {
+            machine: Server::new(options, seed, tape),
+            application,
+            _played: played,
+        })
     }
 
     fn line_length_max(&self) -> usize {

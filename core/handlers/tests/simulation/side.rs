@@ -2,10 +2,11 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{Client, Event, Server, ServerMachine};
+use mcp_sansio::peer::{Event, ServerMachine};
 
 use crate::client_application::ClientApplication;
 use crate::coverage::Happening;
+use crate::played::{Client, Played, Server};
 use crate::scene::Scene;
 use crate::server_application::ServerApplication;
 
@@ -50,11 +51,12 @@ pub(crate) trait Side {
 pub(crate) struct ClientSide {
     pub(crate) machine: Client,
     pub(crate) application: ClientApplication,
+    pub(crate) _played: Played,
 }
 
 impl Side for ClientSide {
     fn take(&mut self, frame: Result<&[u8], FrameError>, scene: &mut Scene) {
-        let Self { machine, application } = self;
+        let Self { machine, application, .. } = self;
         let event = match frame {
             Ok(frame) => machine.handle_message(frame, scene.now),
             Err(error) => machine.handle_frame_error(error),
@@ -130,11 +132,12 @@ impl Side for ClientSide {
 pub(crate) struct ServerSide {
     pub(crate) machine: Server,
     pub(crate) application: ServerApplication,
+    pub(crate) _played: Played,
 }
 
 impl Side for ServerSide {
     fn take(&mut self, frame: Result<&[u8], FrameError>, scene: &mut Scene) {
-        let Self { machine, application } = self;
+        let Self { machine, application, .. } = self;
         let event = match frame {
             Ok(frame) => machine.handle_message(frame, scene.now),
             Err(error) => machine.handle_frame_error(error),

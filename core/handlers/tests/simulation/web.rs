@@ -2,7 +2,7 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::{
-    Client, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Server,
+    ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Server,
     ServerTransmit as FromServer, StoreAction,
 };
 use mcp_sansio::peer::ServerMachine;
@@ -11,6 +11,7 @@ use mcp_sansio::peer::Status;
 use crate::client_application::ClientApplication;
 use crate::event_store::Completion;
 use crate::flight::{Carried, Piece};
+use crate::played::{HttpClient, HttpServer, Played};
 use crate::scene::Scene;
 use crate::server_application::ServerApplication;
 
@@ -73,13 +74,14 @@ pub(crate) trait WebServer {
 /// The machine of a client and its application.
 #[derive(Debug)]
 pub(crate) struct BareClient {
-    pub(crate) machine: Client,
+    pub(crate) machine: HttpClient,
     pub(crate) application: ClientApplication,
+    pub(crate) _played: Played,
 }
 
 impl WebClient for BareClient {
     fn take(&mut self, exchange: ExchangeId, piece: Piece, scene: &mut Scene) {
-        let Self { machine, application } = self;
+        let Self { machine, application, .. } = self;
         let now = scene.now;
         match piece {
             Piece::Head { status, fields } => {
@@ -158,8 +160,9 @@ impl WebClient for BareClient {
 /// The machine of a server and its application.
 #[derive(Debug)]
 pub(crate) struct BareServer {
-    pub(crate) machine: Server,
+    pub(crate) machine: HttpServer,
     pub(crate) application: ServerApplication,
+    pub(crate) _played: Played,
 }
 
 /// Returns the parts of a response that a machine sends, and whether it is over.
@@ -182,7 +185,7 @@ pub(crate) fn pieces_of(transmit: FromServer<'_>) -> (Vec<Piece>, bool) {
 
 impl WebServer for BareServer {
     fn request(&mut self, request: &Carried, scene: &mut Scene) -> Result<ExchangeId, Vec<Piece>> {
-        let Self { machine, application } = self;
+        let Self { machine, application, .. } = self;
         let head = request.head();
         if let Err(refused) = machine.admit(&head) {
             return Err(pieces_of(FromServer::Respond(refused)).0);

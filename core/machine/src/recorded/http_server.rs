@@ -41,7 +41,9 @@ pub enum HttpServerCall<'a> {
     /// The server has taken over that edit.
     Catalog(&'a Server, Instant),
     Stored(ReadId, Option<&'a [StoredEvent]>, Instant),
-    Store(&'a StoreAction),
+    /// `None` if those that waited were dropped.
+    Store(Option<&'a StoreAction>),
+    FailRead(ReadId, Instant),
     Ready(ExchangeId),
     Poll {
         exchange: ExchangeId,
@@ -228,9 +230,13 @@ impl Recorded<Server> {
     /// See [`Server::poll_store`].
     #[must_use]
     pub fn poll_store(&mut self) -> Option<StoreAction> {
-        let action = self.machine.poll_store()?;
-        self.note(HttpServerCall::Store(&action));
-        Some(action)
+        // Without an action, it may still have dropped some, which changes the order of the next.
+        let queued = self.recorder.is_some() && self.machine.has_store_actions();
+        let action = self.machine.poll_store();
+        if queued {
+            self.note(HttpServerCall::Store(action.as_ref()));
+        }
+        action
     }
 
     /// See [`Server::handle_stored`].
@@ -246,6 +252,7 @@ impl Recorded<Server> {
 
     /// See [`Server::fail_read`].
     pub fn fail_read(&mut self, read: ReadId, now: Instant) {
+        self.note(HttpServerCall::FailRead(read, now));
         self.machine.fail_read(read, now);
     }
 

@@ -152,9 +152,14 @@ pub(crate) enum Call<'a> {
         #[serde(borrow)]
         events: Option<Vec<Stored<'a>>>,
     },
+    ReadFailed {
+        at: u64,
+        read: Read,
+    },
+    /// `None`: those that waited were dropped.
     Store {
-        #[serde(borrow)]
-        action: StoreAction<'a>,
+        #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+        action: Option<StoreAction<'a>>,
     },
     Ready {
         exchange: Handle,
@@ -224,6 +229,7 @@ impl Call<'_> {
             | Self::Disconnect { at, .. }
             | Self::Refuse { at, .. }
             | Self::Stored { at, .. }
+            | Self::ReadFailed { at, .. }
             | Self::Poll { at, .. }
             | Self::Response { at, .. }
             | Self::Body { at, .. }

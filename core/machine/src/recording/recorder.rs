@@ -502,10 +502,12 @@ impl Notes {
                 let read = Read::from_id(read);
                 self.write(Call::Stored { at: now.as_nanos(), read, events });
             }
+            HttpServerCall::FailRead(read, now) => {
+                self.write(Call::ReadFailed { at: now.as_nanos(), read: Read::from_id(read) });
+            }
             HttpServerCall::Store(action) => {
-                if let Some(action) = StoreAction::from_action(action, stand_ins) {
-                    self.write(Call::Store { action });
-                }
+                let noted = |action| StoreAction::from_action(action, stand_ins);
+                self.write(Call::Store { action: action.and_then(noted) });
             }
             HttpServerCall::Ready(exchange) => {
                 self.write(Call::Ready { exchange: handle(exchange) });

@@ -378,6 +378,7 @@ fn perform_on_http_server(
             let events: Option<Vec<StoredEvent>> = events.transpose()?;
             server.handle_stored(read.to_id(), events.ok_or(NotStored), at(*now));
         }
+        Call::ReadFailed { at: now, read } => server.fail_read(read.to_id(), at(*now)),
         Call::Store { .. } => drop(server.poll_store()),
         Call::Ready { .. } => drop(server.poll_ready()),
         Call::Poll { at: now, exchange, .. } => {

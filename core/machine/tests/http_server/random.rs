@@ -1,6 +1,6 @@
 //! Random operations of many clients: no operation panics, every request is answered once and on
 //! one stream, the tables are consistent, all clients become idle, and the same seed gives the same
-//! bytes.
+//! bytes, as does a replay.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use seeded_random::Random;
 
 use crate::answers::ask_for_roots;
 use crate::fixtures::*;
+use crate::played::recorded_http_server;
 use crate::reply::State;
 use crate::test_server::{TestServer, Ticket};
 use crate::test_store::{TestStore, complete};
@@ -64,7 +65,8 @@ impl World {
         if random.below(3) > 0 {
             options = options.event_store(EventStore::External);
         }
-        let server = server_with(HttpServerOptions::legacy_sse(options, "/sse", "/post"));
+        let options = HttpServerOptions::legacy_sse(options, "/sse", "/post");
+        let server = TestServer::over(recorded_http_server(full_server(), options));
         Self {
             server,
             store: TestStore::default(),
@@ -242,8 +244,14 @@ impl World {
             self.store.reads.swap_remove(self.random.below(reads) as usize);
         let mut found = self.store.find(&from, events_max, bytes_max);
         let one = self.random.index(found.len());
-        let outcome = match self.random.below(12) {
+        let outcome = match self.random.below(13) {
             0 => Err(NotStored),
+            3 => {
+                let now = self.server.now;
+                self.server.server.fail_read(read, now);
+                self.server.pump();
+                Ok(found)
+            }
             1 => {
                 found.get_mut(one).into_iter().for_each(|event| event.position.stream += 1);
                 Ok(found)
@@ -414,7 +422,7 @@ fn run(seed: u64) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_sequence_of_operations_answers_every_request_once(seed: u64) {

@@ -45,7 +45,7 @@ impl TestServer {
         Self::over(played::http_server(peer, options))
     }
 
-    fn over((server, played): (Server, Played)) -> Self {
+    pub(crate) fn over((server, played): (Server, Played)) -> Self {
         Self {
             server,
             now: Instant::ZERO,
@@ -229,13 +229,17 @@ impl TestServer {
     /// Advances the clock, stopping at every deadline.
     pub(crate) fn advance(&mut self, duration: Duration) {
         let end = self.now + duration;
+        let mut in_a_row = 0;
         while let Some(due) = self.server.poll_timeout().filter(|due| *due <= end) {
             self.now = self.now.max(due);
             self.server.handle_timeout(self.now);
             self.pump();
-            // The driver cannot spin.
+            // The driver cannot spin, nor wake again and again after the shortest pause.
             let next = self.server.poll_timeout();
             assert!(next.is_none_or(|next| next > self.now), "{next:?} at {:?}", self.now);
+            let soon = next.is_some_and(|next| next <= self.now + Duration::from_millis(1));
+            in_a_row = if soon { in_a_row + 1 } else { 0 };
+            assert!(in_a_row < 100, "nothing but wake-ups until {:?}", self.now);
         }
         self.now = end;
     }

@@ -102,6 +102,30 @@ fn zero_intervals_do_not_loop() {
 }
 
 #[test]
+fn a_stream_that_ended_unread_is_not_closed_again_and_again() {
+    let mut server = server_with(timeouts(|timeouts| {
+        timeouts.poll_after = Some(12 * SECOND);
+        timeouts.keep_alive = None;
+    }));
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let stuck = server.post_unread(&session, &call(1));
+    // The head is read, and nothing after it.
+    server.advance(5 * SECOND);
+    server.read(stuck, 1);
+    server.answer();
+    let mut wake_ups = 0;
+    let end = server.now + 60 * SECOND;
+    while let Some(due) = server.server.poll_timeout().filter(|due| *due <= end) {
+        server.server.handle_timeout(due);
+        wake_ups += 1;
+        assert!(wake_ups <= 2, "another one at {due:?}");
+    }
+    assert_eq!(wake_ups, 1);
+    server.read(stuck, usize::MAX);
+    assert_eq!(server.reply(stuck).messages()[0]["id"], 1);
+}
+
+#[test]
 fn spurious_wake_ups_do_nothing() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");

@@ -366,6 +366,7 @@ fn a_task_whose_status_may_not_be_requested_is_cancelled() {
     // Rule: [CANC-009].
     let middleware = std::sync::Arc::new(RefusesStatus);
     let mut wire = server_at(NOVEMBER, ALL, full_server().message_middleware(middleware));
+    wire.played.discard();
     let request = call(&mut wire);
     let questions = InputRequiredResult::new().input_requests(Map::default().with("q", form(TTL)));
     wire.machine.require_input(&request, &questions, wire.now).unwrap();

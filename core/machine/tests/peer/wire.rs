@@ -20,7 +20,7 @@ pub(crate) struct Wire<M> {
     pub(crate) checker: SchemaChecker,
     lines: VecDeque<String>,
     events: VecDeque<Event<'static>>,
-    _played: Played,
+    pub(crate) played: Played,
 }
 
 pub(crate) fn client(options: ClientOptions) -> Wire<Client> {
@@ -39,7 +39,7 @@ impl<M: Machine> Wire<M> {
             checker: SchemaChecker::default(),
             lines: VecDeque::new(),
             events: VecDeque::new(),
-            _played: played,
+            played,
         }
     }
 

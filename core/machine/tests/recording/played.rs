@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test crate uses some of the machines")]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_sansio::Instant;
@@ -40,6 +40,16 @@ pub(crate) fn http_server(
     (server.expect("valid tools"), played)
 }
 
+/// Returns an HTTP server that is recorded, whichever machine of its test crate it is.
+pub(crate) fn recorded_http_server(
+    peer: ServerOptions,
+    options: http::HttpServerOptions,
+) -> (HttpServer, Played) {
+    let (tape, played) = Played::new();
+    let server = HttpServer::new(peer, options, [7; 32], 0, tape);
+    (server.expect("valid tools"), played)
+}
+
 /// Returns an HTTP client and the guard that replays it.
 pub(crate) fn http_client(
     peer: ClientOptions,
@@ -51,12 +61,15 @@ pub(crate) fn http_client(
     (HttpClient::new(peer, options, seed, now, tape), played)
 }
 
-/// The first machines of a test crate are all recorded, and then one in `ONE_IN`: some tests
-/// create thousands.
-const ALL_UNTIL: usize = 8;
+/// The first machines of a test are all recorded, and then one in `ONE_IN`: some tests create
+/// thousands.
+const ALL_UNTIL: usize = 2;
 const ONE_IN: usize = 251;
 
-static BEGUN: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// The machines of this thread, which runs one test.
+    static BEGUN: Cell<usize> = const { Cell::new(0) };
+}
 
 /// A recording that is replayed when it is dropped.
 #[derive(Debug)]
@@ -65,7 +78,7 @@ pub(crate) struct Played(Arc<Mutex<Vec<u8>>>);
 impl Played {
     /// Returns a tape for some of the machines.
     pub(crate) fn begin() -> (Option<Tape>, Self) {
-        let begun = BEGUN.fetch_add(1, Ordering::Relaxed);
+        let begun = BEGUN.replace(BEGUN.get() + 1);
         let (tape, played) = Self::new();
         ((begun < ALL_UNTIL || begun.is_multiple_of(ONE_IN)).then_some(tape), played)
     }
@@ -75,6 +88,11 @@ impl Played {
         let sink = Arc::clone(&lines);
         let tape = Tape::new(move |line| sink.lock().unwrap().extend_from_slice(line));
         (tape, Self(lines))
+    }
+
+    /// Discards the recording: code that is not part of it has changed what the machine does.
+    pub(crate) fn discard(&mut self) {
+        self.0 = Arc::default();
     }
 
     /// Returns the recording so far.

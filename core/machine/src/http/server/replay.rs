@@ -124,6 +124,11 @@ impl Server {
         }
     }
 
+    /// Returns whether actions wait for [`poll_store`](Self::poll_store), which may drop them.
+    pub(crate) fn has_store_actions(&self) -> bool {
+        self.store.has_actions()
+    }
+
     /// Handles the events that a read found: from its position on, in order and without gaps. It
     /// may return fewer than exist, but at least one.
     ///

@@ -376,6 +376,10 @@ impl Store {
         self.queue.has_room(account, 0)
     }
 
+    pub(super) fn has_actions(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     pub(super) fn next_action(&mut self) -> Option<StoreAction> {
         self.queue.pop()
     }

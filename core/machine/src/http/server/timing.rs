@@ -92,6 +92,8 @@ impl Server {
                 let stream = entry.stream;
                 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006]
                 if entry.polls && poll_after.is_some_and(|pause| entry.opened_at + pause <= now) {
+                    // Once: a stream that has ended is not closed, however long its end is unread.
+                    entry.polls = false;
                     self.close_reader(connection, stream, retry);
                 }
                 self.make_ready(key);
