@@ -1,10 +1,23 @@
 //! Deterministic random numbers for tests: a seed identifies a run, on every machine and
 //! permanently.
 
-#![no_std]
 #![forbid(unsafe_code)]
 
-use core::time::Duration;
+use std::env;
+use std::time::Duration;
+
+/// Returns the number of cases that a random test tries: `few` in an ordinary run, which should be
+/// short, and that many times `MCP_TEST_SCALE` if this variable of the environment is set.
+///
+/// # Panics
+///
+/// The variable is not a number.
+#[must_use]
+pub fn scaled(few: u32) -> u32 {
+    let Ok(scale) = env::var("MCP_TEST_SCALE") else { return few };
+    let scale: u32 = scale.parse().unwrap_or_else(|error| panic!("MCP_TEST_SCALE: {error}"));
+    few.saturating_mul(scale)
+}
 
 /// A generator (SplitMix64). The algorithm must not change, since recorded seeds depend on it.
 #[derive(Clone, Debug)]

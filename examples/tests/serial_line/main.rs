@@ -15,7 +15,7 @@ use mcp_sansio_handlers::endpoint::{ClientEndpoint, ServerEndpoint};
 use mcp_sansio_handlers::{Client, ClientError};
 
 /// The number of noise schedules per era.
-const SCHEDULES: u64 = 1000;
+const SCHEDULES: u64 = 200;
 
 /// One packet in five is disturbed.
 const NOISE: Noise = Noise { lost: 60, doubled: 60, damaged: 80 };

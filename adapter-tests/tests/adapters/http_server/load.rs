@@ -1,12 +1,13 @@
 //! Many concurrent clients.
 
 use mcp_sansio_handlers::{Call, NoArguments};
+use seeded_random::scaled;
 
 use super::served::{HandlerGate, Served, gated, on_runtime};
 use super::wire::{Post, Wire, get, in_time, open_session, text, text_of};
 
 const CONNECTIONS: usize = 64;
-const CALLS: usize = 100;
+const CALLS: u32 = 25;
 
 /// The tools that each connection calls in rotation: handlers that return at once, that continue in
 /// a task, and that send a notification first, which opens a stream.
@@ -30,12 +31,13 @@ async fn every_one_of_many_calls_is_answered() {
         });
     let served = Served::new(server).await;
     let mut clients = tokio::task::JoinSet::new();
+    let calls = scaled(CALLS) as usize;
     for client in 0..CONNECTIONS {
         let address = served.address;
         clients.spawn(async move {
             let mut wire = Wire::connect(address).await;
             let session = if client % 2 == 0 { None } else { Some(open_session(&mut wire).await) };
-            for call in 0..CALLS {
+            for call in 0..calls {
                 let tool = TOOLS[(client / 2 + call) % TOOLS.len()];
                 let post = match &session {
                     None => Post::call(tool),

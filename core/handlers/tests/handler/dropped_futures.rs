@@ -36,7 +36,7 @@ type Token = Arc<()>;
 const CALLS_MAX: usize = 4;
 
 /// How often a future is dropped on the same connection.
-const DROPS: usize = 5;
+const DROPS: usize = 3;
 
 fn server(token: &Token) -> Server {
     let [slow, task, quick] = [(); 3].map(|()| Arc::clone(token));

@@ -1,19 +1,17 @@
 //! A client of tasks of 2025-11-25 that writes its messages as JSON and validates responses and
 //! notifications against the schema of that revision.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use jsonschema::Validator;
 use mcp_sansio::Instant;
 use mcp_sansio_handlers::endpoint::{Endpoint, ServerEndpoint};
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Server, ThreadSafe};
 use serde_json::{Value, json};
 
-use crate::facts;
+use crate::validators;
 
 /// The metadata key with the task that a message belongs to.
 pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
@@ -33,7 +31,6 @@ pub(crate) struct LegacyTaskClient<K: Threading = ThreadSafe> {
     answers: BTreeMap<u64, Value>,
     asked: BTreeMap<u64, String>,
     last: u64,
-    judge: Judge,
 }
 
 impl<K: Threading> LegacyTaskClient<K> {
@@ -51,7 +48,6 @@ impl<K: Threading> LegacyTaskClient<K> {
             answers: BTreeMap::new(),
             asked: BTreeMap::new(),
             last: 0,
-            judge: Judge::default(),
         };
         let opened = client.result("initialize", initialize(&capabilities));
         client.declared = opened["capabilities"].clone();
@@ -144,7 +140,7 @@ impl<K: Threading> LegacyTaskClient<K> {
             match message["id"].as_u64() {
                 Some(id) if message.get("method").is_none() => {
                     let method = self.asked.get(&id).map_or("", String::as_str);
-                    self.judge.response(method, &message);
+                    check_response(method, &message);
                     let twice = self.answers.insert(id, message);
                     assert!(twice.is_none(), "answered twice: {twice:?}");
                 }
@@ -160,44 +156,28 @@ pub(crate) fn initialize(capabilities: &Value) -> Value {
             "clientInfo": { "name": "visitor", "version": "1" } })
 }
 
-/// Validates messages against the schema of the revision.
-#[derive(Default)]
-pub(crate) struct Judge {
-    validators: RefCell<BTreeMap<&'static str, Validator>>,
+/// Validates a response against the schema of the revision.
+pub(crate) fn check_response(method: &str, response: &Value) {
+    let result = &response["result"];
+    if !result.is_object() {
+        return;
+    }
+    // [TASK-010].
+    match method {
+        "tools/call" if result.get("task").is_some() => check("CreateTaskResult", result),
+        "tools/call" => check("CallToolResult", result),
+        "tools/list" => check("ListToolsResult", result),
+        "tasks/get" => check("GetTaskResult", result),
+        "tasks/list" => check("ListTasksResult", result),
+        "tasks/cancel" => check("CancelTaskResult", result),
+        "tasks/result" => check("CallToolResult", result),
+        _ => {}
+    }
+    // [TASK-014].
+    let related = result["_meta"].get(RELATED).is_some();
+    assert_eq!(related, method == "tasks/result", "{method}: {response}");
 }
 
-impl Judge {
-    pub(crate) fn response(&self, method: &str, response: &Value) {
-        let result = &response["result"];
-        if !result.is_object() {
-            return;
-        }
-        // [TASK-010].
-        match method {
-            "tools/call" if result.get("task").is_some() => self.check("CreateTaskResult", result),
-            "tools/call" => self.check("CallToolResult", result),
-            "tools/list" => self.check("ListToolsResult", result),
-            "tasks/get" => self.check("GetTaskResult", result),
-            "tasks/list" => self.check("ListTasksResult", result),
-            "tasks/cancel" => self.check("CancelTaskResult", result),
-            "tasks/result" => self.check("CallToolResult", result),
-            _ => {}
-        }
-        // [TASK-014].
-        let related = result["_meta"].get(RELATED).is_some();
-        assert_eq!(related, method == "tasks/result", "{method}: {response}");
-    }
-
-    fn check(&self, definition: &'static str, value: &Value) {
-        let mut validators = self.validators.borrow_mut();
-        let validator = validators.entry(definition).or_insert_with(|| {
-            let mut root = facts::schema("2025-11-25");
-            assert!(root["$defs"][definition].is_object(), "no {definition}");
-            root["$ref"] = json!(format!("#/$defs/{definition}"));
-            jsonschema::validator_for(&root).unwrap()
-        });
-        let faults: Vec<String> =
-            validator.iter_errors(value).map(|error| error.to_string()).collect();
-        assert!(faults.is_empty(), "{definition}: {faults:?} in {value}");
-    }
+fn check(definition: &str, value: &Value) {
+    validators::assert_valid("2025-11-25", definition, value);
 }

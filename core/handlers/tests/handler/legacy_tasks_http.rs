@@ -13,7 +13,7 @@ use mcp_sansio_handlers::endpoint::{HttpServer, PendingHandler};
 use mcp_sansio_handlers::{Call, Elicit, NoArguments, Server};
 use serde_json::{Value, json};
 
-use crate::legacy_task_client::{Judge, RELATED, everything, initialize};
+use crate::legacy_task_client::{RELATED, check_response, everything, initialize};
 use crate::task_client::{Gate, settings};
 use crate::tasks_http::run;
 
@@ -54,7 +54,6 @@ struct LegacyServer {
     server: HttpServer,
     now: Instant,
     running: Vec<PendingHandler>,
-    judge: Judge,
     last: u64,
 }
 
@@ -65,8 +64,7 @@ struct LegacyClient(String, Option<Principal>);
 impl LegacyServer {
     fn new(gate: &Gate, options: HttpServerOptions) -> Self {
         let server = server(gate).http(options, [7; 32], 7).unwrap();
-        let (running, judge) = (Vec::new(), Judge::default());
-        Self { server, now: Instant::ZERO, running, judge, last: 0 }
+        Self { server, now: Instant::ZERO, running: Vec::new(), last: 0 }
     }
 
     fn enter(&mut self, principal: Option<Principal>) -> LegacyClient {
@@ -170,7 +168,7 @@ impl LegacyServer {
         let exchange = self.post(client, &message);
         let (_, _, mut messages) = self.read(exchange);
         assert_eq!(messages.len(), 1, "{messages:?}");
-        self.judge.response(method, &messages[0]);
+        check_response(method, &messages[0]);
         messages.remove(0)
     }
 

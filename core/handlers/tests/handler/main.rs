@@ -107,6 +107,8 @@ mod tasks;
 mod tasks_http;
 mod tasks_input;
 mod tasks_limits;
+#[path = "../../../machine/tests/schema/validators.rs"]
+mod validators;
 #[cfg(feature = "http")]
 mod visibility;
 

@@ -1,21 +1,19 @@
 //! A client of tasks that writes its messages as JSON and validates responses and notifications
 //! against the schema of the extension.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use jsonschema::Validator;
 use mcp_sansio::Instant;
 use mcp_sansio_handlers::endpoint::{Endpoint, ServerEndpoint};
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Server, TaskSettings, ThreadSafe};
 use serde_json::{Value, json};
 
-use crate::facts;
+use crate::validators;
 
 /// 2026-07-28T00:00:00Z.
 pub(crate) const EPOCH: Duration = Duration::from_secs(1_785_196_800);
@@ -53,7 +51,6 @@ pub(crate) struct TaskClient<K: Threading = ThreadSafe> {
     answers: BTreeMap<u64, Value>,
     asked: BTreeMap<u64, String>,
     last: u64,
-    judge: Judge,
 }
 
 impl<K: Threading> TaskClient<K> {
@@ -66,7 +63,6 @@ impl<K: Threading> TaskClient<K> {
             answers: BTreeMap::new(),
             asked: BTreeMap::new(),
             last: 0,
-            judge: Judge::default(),
         }
     }
 
@@ -156,12 +152,12 @@ impl<K: Threading> TaskClient<K> {
             match message["id"].as_u64() {
                 Some(id) => {
                     let method = self.asked.get(&id).map_or("", String::as_str);
-                    self.judge.response(method, &message);
+                    check_response(method, &message);
                     let twice = self.answers.insert(id, message);
                     assert!(twice.is_none(), "answered twice: {twice:?}");
                 }
                 None => {
-                    self.judge.notification(&message);
+                    check_notification(&message);
                     self.notifications.push(message);
                 }
             }
@@ -177,53 +173,36 @@ pub(crate) fn assert_empty(result: &Value) {
     assert_eq!(result["resultType"], "complete");
 }
 
-/// Validates messages against the schema of the extension.
-#[derive(Default)]
-pub(crate) struct Judge {
-    validators: RefCell<BTreeMap<&'static str, Validator>>,
+/// Validates a response against the schema of the extension.
+pub(crate) fn check_response(method: &str, response: &Value) {
+    let result = &response["result"];
+    // [TASK-026] [TASK-030] [TASK-033].
+    match method {
+        "tools/call" if result["resultType"] == "task" => check("CreateTaskResult", result),
+        "tasks/get" if result.is_object() => check("GetTaskResult", result),
+        "tasks/update" if result.is_object() => check("UpdateTaskResult", result),
+        "tasks/cancel" if result.is_object() => check("CancelTaskResult", result),
+        _ => {}
+    }
+    if method != "tools/call" && result.is_object() {
+        assert_ne!(result["resultType"], "task", "{method}");
+    }
 }
 
-impl Judge {
-    pub(crate) fn response(&self, method: &str, response: &Value) {
-        let result = &response["result"];
-        // [TASK-026] [TASK-030] [TASK-033].
-        match method {
-            "tools/call" if result["resultType"] == "task" => {
-                self.check("CreateTaskResult", result)
-            }
-            "tasks/get" if result.is_object() => self.check("GetTaskResult", result),
-            "tasks/update" if result.is_object() => self.check("UpdateTaskResult", result),
-            "tasks/cancel" if result.is_object() => self.check("CancelTaskResult", result),
-            _ => {}
+/// Validates a notification against the schema of the extension.
+pub(crate) fn check_notification(message: &Value) {
+    match message["method"].as_str() {
+        // [TASK-038].
+        Some("notifications/tasks") => check("TaskStatusNotification", message),
+        Some("notifications/progress" | "notifications/message") => {
+            panic!("this notification belongs to a task: {message}")
         }
-        if method != "tools/call" && result.is_object() {
-            assert_ne!(result["resultType"], "task", "{method}");
-        }
+        _ => {}
     }
+}
 
-    pub(crate) fn notification(&self, message: &Value) {
-        match message["method"].as_str() {
-            // [TASK-038].
-            Some("notifications/tasks") => self.check("TaskStatusNotification", message),
-            Some("notifications/progress" | "notifications/message") => {
-                panic!("this notification belongs to a task: {message}")
-            }
-            _ => {}
-        }
-    }
-
-    fn check(&self, definition: &'static str, value: &Value) {
-        let mut validators = self.validators.borrow_mut();
-        let validator = validators.entry(definition).or_insert_with(|| {
-            let mut root = facts::schema("ext-tasks");
-            assert!(root["$defs"][definition].is_object(), "no {definition}");
-            root["$ref"] = json!(format!("#/$defs/{definition}"));
-            jsonschema::validator_for(&root).unwrap()
-        });
-        let faults: Vec<String> =
-            validator.iter_errors(value).map(|error| error.to_string()).collect();
-        assert!(faults.is_empty(), "{definition}: {faults:?} in {value}");
-    }
+fn check(definition: &str, value: &Value) {
+    validators::assert_valid("ext-tasks", definition, value);
 }
 
 /// Blocks handlers until the test opens it.

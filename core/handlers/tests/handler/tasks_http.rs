@@ -12,7 +12,9 @@ use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerPoll, HttpServer, Pendin
 use mcp_sansio_handlers::{Call, Elicit, NoArguments, Server};
 use serde_json::{Value, json};
 
-use crate::task_client::{Gate, Judge, assert_empty, everything, request, settings};
+use crate::task_client::{
+    Gate, assert_empty, check_notification, check_response, everything, request, settings,
+};
 
 fn server(gate: &Gate) -> Server {
     let gate = gate.clone();
@@ -47,7 +49,6 @@ pub(crate) struct TaskServer {
     server: HttpServer,
     now: Instant,
     running: Vec<PendingHandler>,
-    judge: Judge,
     last: u64,
 }
 
@@ -65,8 +66,7 @@ impl TaskServer {
 
     pub(crate) fn with_secret(server: &Server, secret: [u8; 32]) -> Self {
         let server = server.http(HttpServerOptions::new(), secret, 7).unwrap();
-        let judge = Judge::default();
-        Self { server, now: Instant::ZERO, running: Vec::new(), judge, last: 0 }
+        Self { server, now: Instant::ZERO, running: Vec::new(), last: 0 }
     }
 
     /// Advances the clock.
@@ -142,9 +142,9 @@ impl TaskServer {
             lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
         for message in &messages {
             if message.get("id").is_some() {
-                self.judge.response(method, message);
+                check_response(method, message);
             } else {
-                self.judge.notification(message);
+                check_notification(message);
             }
         }
         Response(status, messages)

@@ -12,7 +12,7 @@ use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{CallHandle, CallOptions, ClientMachine, Event};
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::{Era, Instant, Revision, Revisions};
-use seeded_random::Random;
+use seeded_random::{Random, scaled};
 
 use crate::net::{
     DISCOVERED, error, event_with_id, http_options, initialized, notification, peer_options,
@@ -251,12 +251,13 @@ impl Chaos {
 #[test]
 fn every_call_ends_exactly_once_under_random_server_behaviour() {
     let mut opened = 0;
-    for seed in 0..500 {
+    let seeds = u64::from(scaled(100));
+    for seed in 0..seeds {
         let transcript = Chaos::new(seed).run();
         opened += usize::from(transcript.contains("Opened("));
         if seed % 50 == 0 {
             assert_eq!(transcript, Chaos::new(seed).run(), "{seed}");
         }
     }
-    assert!(opened > 160, "only {opened} connections opened");
+    assert!(opened * 3 > seeds as usize, "only {opened} connections opened");
 }

@@ -12,6 +12,8 @@ mod reply;
 mod schema_checker;
 mod test_server;
 mod test_store;
+#[path = "../schema/validators.rs"]
+mod validators;
 
 mod admission;
 mod answers;

@@ -12,7 +12,7 @@ use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio::{Principal, Revision};
 use proptest::prelude::*;
-use seeded_random::Random;
+use seeded_random::{Random, scaled};
 
 use crate::answers::ask_for_roots;
 use crate::fixtures::*;
@@ -422,7 +422,7 @@ fn run(seed: u64) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scaled(8), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_sequence_of_operations_answers_every_request_once(seed: u64) {

@@ -81,7 +81,7 @@ fn operate(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: seeded_random::scaled(64), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_schedule_delivers_each_message_once_and_in_order(

@@ -11,6 +11,8 @@ mod schema_checker;
 #[path = "../schema/spec.rs"]
 #[allow(dead_code, reason = "these tests generate messages and validate none")]
 mod spec;
+#[path = "../schema/validators.rs"]
+mod validators;
 mod wire;
 
 mod backpressure;

@@ -15,7 +15,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Revision, Revisions};
 use proptest::prelude::*;
-use seeded_random::Random;
+use seeded_random::{Random, scaled};
 
 use crate::fixtures::*;
 use crate::pair::Pair;
@@ -195,7 +195,7 @@ fn run(seed: u64) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scaled(16), failure_persistence: None, ..ProptestConfig::default() })]
 
     // Rule: [STDIO-003]: the checker of the pair reads every line of both sides.
     #[test]

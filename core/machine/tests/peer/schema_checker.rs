@@ -1,15 +1,13 @@
 //! Checks every line that a machine sends: one JSON-RPC message per line, valid by the official
 //! schema of the revision.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use jsonschema::Validator;
 use mcp_sansio::protocol::{Method, Side};
 use mcp_sansio::{Era, Revision};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::facts;
+use crate::validators;
 
 /// The state of a connection.
 #[derive(Debug, Default)]
@@ -196,24 +194,6 @@ fn meta_revision(message: &Value) -> Option<Revision> {
 }
 
 /// Panics if `value` is not valid against a definition of the revision's schema.
-fn valid(revision: Revision, definition: &'static str, value: &Value) {
-    type Key = (Revision, &'static str);
-    thread_local! {
-        static VALIDATORS: RefCell<BTreeMap<Key, Validator>> = RefCell::default();
-    }
-    VALIDATORS.with_borrow_mut(|validators| {
-        let validator = validators
-            .entry((revision, definition))
-            .or_insert_with(|| compile(revision, definition));
-        let faults: Vec<_> = validator.iter_errors(value).map(|fault| fault.to_string()).collect();
-        assert!(faults.is_empty(), "not a {definition} of {revision}: {value}\n{faults:#?}");
-    });
-}
-
-fn compile(revision: Revision, definition: &str) -> Validator {
-    let mut schema = facts::schema(revision.as_str());
-    let keyword = if schema.get("$defs").is_some() { "$defs" } else { "definitions" };
-    assert!(schema[keyword].get(definition).is_some(), "no {definition} at {revision}");
-    schema["allOf"] = json!([{ "$ref": format!("#/{keyword}/{definition}") }]);
-    jsonschema::validator_for(&schema).unwrap()
+fn valid(revision: Revision, definition: &str, value: &Value) {
+    validators::assert_valid(revision.as_str(), definition, value);
 }

@@ -200,7 +200,7 @@ fn withdrawn_messages_free_their_space() {
     limits.transmit_bytes_max = 100_000;
     for revision in Revision::ALL {
         let mut server = TestServer::new(revision, full_server().limits(limits.clone()), "{}");
-        for round in 0..20 {
+        for round in 0..5 {
             let mut ids = Vec::new();
             while !server.server.is_congested() {
                 let id = (round * 10_000 + ids.len() + 10).to_string();

@@ -155,7 +155,7 @@ fn damaged(recording: &[u8], damages: &[Damage]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: seeded_random::scaled(48), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_damaged_recording_never_panics(

@@ -14,3 +14,4 @@ mod report;
 mod samples;
 mod spec;
 mod tolerance;
+mod validators;

@@ -1,27 +1,22 @@
 //! The official schemas, used to check output.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use serde_json::{Map, Value};
 
-use jsonschema::Validator;
-use serde_json::{Map, Value, json};
-
-use crate::facts;
+use crate::{facts, validators};
 
 /// A schema document.
 pub(crate) struct Schema {
-    root: Value,
+    name: String,
+    root: &'static Value,
     /// The keyword for its definitions.
     definitions: &'static str,
-    validators: RefCell<BTreeMap<String, Validator>>,
 }
 
 impl Schema {
     /// Loads the schema of a revision, or that of an extension: `ext-tasks`.
     pub(crate) fn load(name: &str) -> Self {
         let root = facts::schema(name);
-        let definitions = if root.get("$defs").is_some() { "$defs" } else { "definitions" };
-        Self { root, definitions, validators: RefCell::default() }
+        Self { name: name.to_owned(), root, definitions: validators::keyword(root) }
     }
 
     /// Returns the keyword for the definitions.
@@ -47,14 +42,7 @@ impl Schema {
     }
 
     fn violations(&self, value: &Value, schema: &Value) -> Vec<String> {
-        let key = schema.to_string();
-        let mut validators = self.validators.borrow_mut();
-        let validator = validators.entry(key).or_insert_with(|| {
-            let mut root = self.root.clone();
-            root["allOf"] = json!([schema]);
-            jsonschema::validator_for(&root).unwrap()
-        });
-        validator
+        validators::validator(&self.name, schema)
             .iter_errors(value)
             .map(|error| format!("{}: {error}", error.instance_path()))
             .collect()

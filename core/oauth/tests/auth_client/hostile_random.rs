@@ -7,13 +7,13 @@ use mcp_sansio::http::{ExchangeFailure, Location};
 use mcp_sansio_oauth::client::{
     ApplicationType, AuthorizationOptions, ClientMetadata, DpopKey, IdentityProvider,
 };
-use seeded_random::Random;
+use seeded_random::{Random, scaled};
 
 use crate::answers::{Answer, Reply, challenge, error, issuer, mcp_answer, ok, status};
 use crate::network::{AS, MCP, TestNetwork, User, client, code_bare, password};
 use crate::sent::Sent;
 
-const SEEDS: u64 = 300;
+const SEEDS: u32 = 75;
 const STEPS: u64 = 25;
 const ISSUERS: [&str; 3] = [AS, "https://evil.example", "https://third.example/tenant"];
 
@@ -167,7 +167,8 @@ fn step(network: &mut TestNetwork, random: &mut Random) -> String {
 #[test]
 fn random_schedules_end_without_leaking_secrets() {
     let mut authorized = 0;
-    for seed in 1..=SEEDS {
+    let seeds = scaled(SEEDS);
+    for seed in 1..=u64::from(seeds) {
         let mut random = Random::new(seed);
         let mut network = TestNetwork::new(options(&mut random));
         network.assertions = (0..1000).map(|it| Ok(format!("assertion-number-{it}-"))).collect();
@@ -192,5 +193,5 @@ fn random_schedules_end_without_leaking_secrets() {
         authorized += text.matches("authorized by").count();
     }
     // Some schedules must reach a token.
-    assert!(authorized > 100, "{authorized}");
+    assert!(4 * authorized > seeds as usize, "{authorized}");
 }

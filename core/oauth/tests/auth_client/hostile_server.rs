@@ -79,7 +79,7 @@ fn repeated_refusals_end_the_flow() {
         },
     ];
     for (at, refuse) in refusals.into_iter().enumerate() {
-        for calls in [1, 2, 40] {
+        for calls in [1, 2, 20] {
             let mut network = refusing(secret(), refuse);
             let made = exchanges(&mut network, calls);
             // Each call is sent a few times; few of them need an authorization of their own.
