@@ -4,6 +4,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::parse::{IdRef, read_id};
+use super::scan::Scanner;
 
 /// A frame, or an element of a batch, that is not a valid message. Always the peer's fault.
 ///
@@ -307,11 +308,13 @@ fn scalar(text: &[u8]) -> &[u8] {
     text.get(..end).unwrap_or_default()
 }
 
+/// Reads an id that is valid JSON by itself.
 fn read(id: &[u8]) -> Option<IdRef<'_>> {
-    read_id(core::str::from_utf8(id).ok()?, usize::MAX).ok().filter(|id| match id {
-        IdRef::Number(_) => true,
-        IdRef::Text(text) => text.is_decodable(),
-    })
+    let text = core::str::from_utf8(id).ok()?;
+    let mut scanner = Scanner::new(text);
+    scanner.value(0).ok()?;
+    scanner.end().ok()?;
+    read_id(text, usize::MAX).ok()
 }
 
 #[cfg(test)]
@@ -351,6 +354,14 @@ mod tests {
             r#"{"id":{"id":1},"result":NaN}"#,
             r#"{"x":{"id":1},"result":NaN}"#,
             r#"{"result":NaN}"#,
+            // The ids themselves are not JSON.
+            r#"{"id":"\u0061\é","result":1}"#,
+            r#"{"id":"\x","result":1}"#,
+            r#"{"id":"\ud800","result":1}"#,
+            r#"{"id":"\u00g0","result":1}"#,
+            "{\"id\":\"a\tb\",\"result\":1}",
+            r#"{"id":01,"result":1}"#,
+            r#"{"id":1.,"result":1}"#,
         ] {
             assert_eq!(found(text.as_bytes()).1, None, "{text}");
         }

@@ -70,16 +70,6 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// Returns whether every escape encodes a character, as in all parsed messages.
-    pub(super) fn is_decodable(self) -> bool {
-        let mut rest = self.text;
-        while let Some((_, escape)) = rest.split_once('\\') {
-            let Some((_, length)) = unescape_one(escape) else { return false };
-            rest = escape.get(length..).unwrap_or_default();
-        }
-        true
-    }
-
     /// Returns the string with its escapes resolved: borrowed from the frame if there are none,
     /// otherwise written into `storage`. Returns `None` if it does not fit there.
     #[inline]

@@ -134,12 +134,14 @@ fn options(random: &mut Random) -> AuthorizationOptions {
 
 fn user(random: &mut Random) -> User {
     let iss = random.one_of(ISSUERS);
+    // Another one each time: a code that was sent to one issuer must not be sent to a second one.
+    let code = format!("injected-code-{}", random.below(1 << 32));
     match random.below(8) {
         0 => User::Stays,
         1 => User::Declines,
         2 => User::ComesBack("/?state=STATE&error=access_denied".into()),
-        3 => User::ComesBack(format!("/?state=STATE&code=injected-code&iss={iss}")),
-        4 => User::ComesBack("/?state=wrong&code=injected-code".into()),
+        3 => User::ComesBack(format!("/?state=STATE&code={code}&iss={iss}")),
+        4 => User::ComesBack(format!("/?state=wrong&code={code}")),
         _ => User::SignsIn(if random.once_in(2) { String::new() } else { format!("&iss={AS}") }),
     }
 }
@@ -158,7 +160,7 @@ fn step(network: &mut TestNetwork, random: &mut Random) -> String {
             0 => network.reconnect(),
             _ => network.reconnect_at(Revision::V2025_11_25),
         },
-        _ if network.http.session().is_some() => network.call(random.one_of(["a", "b"])),
+        _ if network.is_open() => network.call(random.one_of(["a", "b"])),
         _ => {}
     }
     network.run()

@@ -239,6 +239,11 @@ impl TestNetwork {
 
     // ------------------------------------------------------------------ application
 
+    /// Returns whether the client can call tools: a server may have ended its last session.
+    pub(crate) fn is_open(&self) -> bool {
+        self.http.session().is_some() && !self.http.is_closed()
+    }
+
     /// Calls this tool.
     pub(crate) fn call(&mut self, tool: &str) {
         let params = format!(r#"{{"name":"{tool}","arguments":{{}}}}"#);

@@ -68,7 +68,7 @@ proptest! {
                 },
                 5 => drop(network.advance(Duration::from_secs(choice.into()))),
                 6 if choice < 16 => network.auth.forget(network.now),
-                _ if network.http.session().is_some() => {
+                _ if network.is_open() => {
                     network.call("a");
                 }
                 _ => network.reconnect(),

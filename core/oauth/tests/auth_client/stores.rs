@@ -158,7 +158,7 @@ fn a_client_never_sends_a_token_that_it_has_replaced() {
                     network.run()
                 }
                 2..=5 => network.advance(Duration::from_secs(random.below(120))),
-                _ if network.http.session().is_some() => {
+                _ if network.is_open() => {
                     network.call("a");
                     network.run()
                 }
