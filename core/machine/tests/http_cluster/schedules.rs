@@ -229,6 +229,13 @@ fn any_schedule_of_failures_ends_each_call_once_and_loses_no_session() {
     }
 }
 
+/// Schedules that have failed: one in some ten thousand does what they do.
+#[test]
+fn schedules_that_were_found_once() {
+    // The store loses a session that a node has stored before its first lease.
+    run(7_011_563, true);
+}
+
 #[test]
 fn a_schedule_is_the_same_for_its_seed() {
     let seed = setting("MCP_SIM_FIRST", 7);

@@ -67,6 +67,11 @@ impl Server {
             shared.emptied = Some(now);
             shared.replicas.values_mut().for_each(|replica| replica.stored = Stored::No);
         }
+        if before.is_none() {
+            // The store may have lost what was stored before the first lease.
+            let stored = shared.replicas.values_mut().filter(|it| it.stored != Stored::New);
+            stored.for_each(|replica| replica.stored = Stored::No);
+        }
         shared.tasks.end_beat(lease.held.then_some(shared.options.lease), emptied);
         let beats_again = core::mem::take(&mut shared.beats_again);
         if !lease.held {
