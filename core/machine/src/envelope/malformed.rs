@@ -308,7 +308,7 @@ fn scalar(text: &[u8]) -> &[u8] {
     text.get(..end).unwrap_or_default()
 }
 
-/// Reads an id that is valid JSON by itself.
+/// Reads an id. Returns `None` if the id itself is not valid JSON.
 fn read(id: &[u8]) -> Option<IdRef<'_>> {
     let text = core::str::from_utf8(id).ok()?;
     let mut scanner = Scanner::new(text);

@@ -246,18 +246,18 @@ impl World {
         let one = self.random.index(found.len());
         let outcome = match self.random.below(13) {
             0 => Err(NotStored),
-            3 => {
-                let now = self.server.now;
-                self.server.server.fail_read(read, now);
-                self.server.pump();
-                Ok(found)
-            }
             1 => {
                 found.get_mut(one).into_iter().for_each(|event| event.position.stream += 1);
                 Ok(found)
             }
             2 => {
                 found.drain(..one);
+                Ok(found)
+            }
+            3 => {
+                let now = self.server.now;
+                self.server.server.fail_read(read, now);
+                self.server.pump();
                 Ok(found)
             }
             _ => Ok(found),

@@ -35,17 +35,23 @@ pub(crate) fn http_server(
     peer: ServerOptions,
     options: http::HttpServerOptions,
 ) -> (HttpServer, Played) {
-    let (tape, played) = Played::begin();
-    let server = HttpServer::new(peer, options, [7; 32], 0, tape);
-    (server.expect("valid tools"), played)
+    http_server_on(Played::begin(), peer, options)
 }
 
-/// Returns an HTTP server that is recorded, whichever machine of its test crate it is.
+/// Returns an HTTP server that is recorded, whichever machine of its test it is.
 pub(crate) fn recorded_http_server(
     peer: ServerOptions,
     options: http::HttpServerOptions,
 ) -> (HttpServer, Played) {
     let (tape, played) = Played::new();
+    http_server_on((Some(tape), played), peer, options)
+}
+
+fn http_server_on(
+    (tape, played): (Option<Tape>, Played),
+    peer: ServerOptions,
+    options: http::HttpServerOptions,
+) -> (HttpServer, Played) {
     let server = HttpServer::new(peer, options, [7; 32], 0, tape);
     (server.expect("valid tools"), played)
 }
