@@ -54,10 +54,12 @@ message! {
         }
         defaulted {}
         optional {
-            /// Requests a task; 2025-11-25 only.
-            task: TaskMetadata = "task" in ONLY_2025_11_25;
             /// Metadata; until 2025-11-25.
             meta: Meta = "_meta" in LEGACY;
+        }
+        last {
+            /// Requests a task; 2025-11-25 only.
+            task: TaskMetadata = "task" in ONLY_2025_11_25;
         }
     }
 }
@@ -78,10 +80,12 @@ message! {
             /// The id for the notification of its end: required at 2025-11-25, and not used
             /// at any other revision.
             elicitation_id: String = "elicitationId" in ONLY_2025_11_25;
-            /// Requests a task; 2025-11-25 only.
-            task: TaskMetadata = "task" in ONLY_2025_11_25;
             /// Metadata; until 2025-11-25.
             meta: Meta = "_meta" in LEGACY;
+        }
+        last {
+            /// Requests a task; 2025-11-25 only.
+            task: TaskMetadata = "task" in ONLY_2025_11_25;
         }
     }
 }

@@ -95,7 +95,15 @@ impl InputRequest {
     /// Returns only the parameters.
     #[must_use]
     pub const fn params(&self) -> impl SerializeAt + '_ {
-        InputParams(self)
+        self.params_for(self.task())
+    }
+
+    /// Returns only the parameters, asking for `task`.
+    pub(crate) const fn params_for<'a>(
+        &'a self,
+        task: Option<&'a TaskMetadata>,
+    ) -> InputParams<'a> {
+        InputParams { request: self, task }
     }
 
     /// Returns the capabilities that a client must have declared to receive this request at
@@ -192,7 +200,10 @@ impl SerializeAt for InputRequest {
 }
 
 /// The parameters of an [`InputRequest`], or the complete request if its method is unknown.
-struct InputParams<'a>(&'a InputRequest);
+pub(crate) struct InputParams<'a> {
+    request: &'a InputRequest,
+    task: Option<&'a TaskMetadata>,
+}
 
 impl SerializeAt for InputParams<'_> {
     fn serialize_at<S: Serializer>(
@@ -200,12 +211,29 @@ impl SerializeAt for InputParams<'_> {
         revision: Revision,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            InputRequest::CreateMessage(params) => params.serialize_at(revision, serializer),
-            InputRequest::ListRoots(params) => params.serialize_at(revision, serializer),
-            InputRequest::Elicit(params) => params.serialize_at(revision, serializer),
-            InputRequest::Unknown(json) => json.serialize_at(revision, serializer),
+        if let InputRequest::Unknown(json) | InputRequest::Elicit(ElicitParams::Unknown(json)) =
+            self.request
+        {
+            return json.serialize_at(revision, serializer);
         }
+        let mut map = serializer.serialize_map(None)?;
+        match self.request {
+            InputRequest::CreateMessage(params) => params.write_fields(revision, &mut map)?,
+            InputRequest::ListRoots(params) => params.write_fields(revision, &mut map)?,
+            InputRequest::Elicit(ElicitParams::Form(params)) => {
+                params.write_fields(revision, &mut map)?;
+            }
+            InputRequest::Elicit(ElicitParams::Url(params)) => {
+                params.write_fields(revision, &mut map)?;
+            }
+            InputRequest::Elicit(ElicitParams::Unknown(_)) | InputRequest::Unknown(_) => {}
+        }
+        if let Some(task) = self.task
+            && revision == Revision::V2025_11_25
+        {
+            map.serialize_entry("task", &task.at(revision))?;
+        }
+        map.end()
     }
 }
 

@@ -8,9 +8,9 @@
 /// have a default if absent; `optional` fields are `Option`s. `in` is followed by the set of
 /// revisions that have the field (a name from [`rev`](super::wire::rev)); `when` by a function of
 /// the value and the revision that may omit the field; `as` by the exact parameter type of the
-/// setter, for numbers, whose literals `Into` cannot resolve. `check` names a function that may
-/// refuse the complete value; `wire` contains further methods of
-/// [`SerializeAt`](super::wire::SerializeAt).
+/// setter, for numbers, whose literals `Into` cannot resolve. The field in `last` is optional and no
+/// part of `write_fields`, so that a caller can omit it. `check` names a function that may refuse the
+/// complete value; `wire` contains further methods of [`SerializeAt`](super::wire::SerializeAt).
 macro_rules! message {
     (
         $(#[$meta:meta])*
@@ -30,6 +30,10 @@ macro_rules! message {
                 $ofield:ident : $oty:ty $(as $oarg:ty)? = $owire:literal in $orevs:ident
                     $(, when $owhen:expr)? ;
             )* }
+            $( last {
+                $(#[doc = $ldoc:expr])*
+                $lfield:ident : $lty:ty = $lwire:literal in $lrevs:ident;
+            } )?
             $( wire { $($wire:tt)* } )?
         }
     ) => {
@@ -47,6 +51,8 @@ macro_rules! message {
                pub $dfield: $dty, )*
             $( $(#[doc = $odoc])* $(#[serde($($oserde)*)])* #[serde(rename = $owire, default)]
                pub $ofield: Option<$oty>, )*
+            $( $(#[doc = $ldoc])* #[serde(rename = $lwire, default)]
+               pub $lfield: Option<$lty>, )?
         }
 
         impl $(<$lt>)? $name $(<$lt>)? {
@@ -58,11 +64,13 @@ macro_rules! message {
                     $( $rfield: $rfield.into(), )*
                     $( $dfield: Default::default(), )*
                     $( $ofield: None, )*
+                    $( $lfield: None, )?
                 }
             }
 
             $( $crate::protocol::message::message! { @defaulted $name $dfield: $dty $(, $darg)? } )*
             $( $crate::protocol::message::message! { @optional $name $ofield: $oty $(, $oarg)? } )*
+            $( $crate::protocol::message::message! { @optional $name $lfield: $lty } )?
 
             /// Writes the members into an object to which the caller may add more.
             #[allow(
@@ -104,6 +112,11 @@ macro_rules! message {
             ) -> Result<S::Ok, S::Error> {
                 let mut map = serializer.serialize_map(None)?;
                 self.write_fields(revision, &mut map)?;
+                $( if let Some(value) = &self.$lfield
+                    && $crate::protocol::wire::rev::$lrevs.contains(revision)
+                {
+                    serde::ser::SerializeMap::serialize_entry(&mut map, $lwire, &value.at(revision))?;
+                } )?
                 serde::ser::SerializeMap::end(map)
             }
 

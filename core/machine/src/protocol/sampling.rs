@@ -46,10 +46,12 @@ message! {
             tools: Vec<Tool> = "tools" in SINCE_2025_11_25;
             /// Whether the model must use a tool; since 2025-11-25, requires `sampling.tools`.
             tool_choice: ToolChoice = "toolChoice" in SINCE_2025_11_25;
-            /// Requests a task; 2025-11-25 only.
-            task: TaskMetadata = "task" in ONLY_2025_11_25;
             /// Metadata; until 2025-11-25.
             meta: Meta = "_meta" in LEGACY;
+        }
+        last {
+            /// Requests a task; 2025-11-25 only.
+            task: TaskMetadata = "task" in ONLY_2025_11_25;
         }
     }
 }

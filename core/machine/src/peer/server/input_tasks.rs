@@ -1,7 +1,6 @@
 //! Input requests that a client of 2025-11-25 runs as tasks: their tasks are followed to the
 //! result, which becomes the response.
 
-use alloc::borrow::Cow;
 use alloc::string::String;
 use core::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use crate::peer::queue::Tag;
-use crate::protocol::{Capabilities, Capability, InputRequest, Method, TaskStatus};
+use crate::protocol::{Capabilities, Capability, InputRequest, Method, TaskMetadata, TaskStatus};
 use crate::{Instant, Revision};
 
 use super::{Round, Server};
@@ -59,7 +58,9 @@ struct InputCall {
 }
 
 /// How an input request is run as a task.
-pub(super) struct AskedTask {
+pub(super) struct AskedTask<'a> {
+    /// What the client is asked for.
+    pub(super) task: &'a TaskMetadata,
     /// The longest time to wait for the result.
     pub(super) patience: Duration,
     /// Marks the call as one that is answered with a task.
@@ -67,28 +68,25 @@ pub(super) struct AskedTask {
     pub(super) steps: &'static TaskSteps,
 }
 
-/// Returns how to ask: for a task only if the handler wants it and the client supports it.
+/// Returns how to ask for a task, if the handler wants it and the client supports it.
 // MCP 2025-11-25 basic/utilities/tasks#capability-negotiation [TASK-002]
 pub(super) fn asked_task(
     question: &InputRequest,
     client: Capabilities,
     revision: Revision,
-) -> (Cow<'_, InputRequest>, Option<AskedTask>) {
-    let Some(task) = question.task() else { return (Cow::Borrowed(question), None) };
+) -> Option<AskedTask<'_>> {
+    let task = question.task()?;
     let capability = match question {
         InputRequest::CreateMessage(_) => Capability::TasksSampling,
         _ => Capability::TasksElicitation,
     };
-    if revision != Revision::V2025_11_25 || !client.contains(capability) {
-        let mut question = question.clone();
-        if let Some(task) = question.task_mut() {
-            *task = None;
-        }
-        return (Cow::Owned(question), None);
-    }
     let patience = task.ttl.map_or(PATIENCE, Duration::from_millis);
-    let asked = AskedTask { patience, lasts: |_, _| false, steps: &STEPS };
-    (Cow::Borrowed(question), Some(asked))
+    (revision == Revision::V2025_11_25 && client.contains(capability)).then_some(AskedTask {
+        task,
+        patience,
+        lasts: |_, _| false,
+        steps: &STEPS,
+    })
 }
 
 impl Server {

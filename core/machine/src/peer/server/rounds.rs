@@ -222,11 +222,11 @@ impl Server {
             let outgoing = Outgoing { channel, ..Outgoing::new(&method, purpose) };
             let mut options =
                 CallOptions::default().timeout(self.connection.config.timeouts.call_hard);
-            let (question, task) = asked_task(question, client, revision);
+            let task = asked_task(question, client, revision);
             if let Some(task) = &task {
                 options = options.timeout_hard(task.patience);
             }
-            let of_protocol = question.params();
+            let of_protocol = question.params_for(task.as_ref().map(|task| task.task));
             let of_protocol = AtRevision(&of_protocol, revision);
             let of_protocol = AsJson(&of_protocol);
             let params: &dyn WriteJson = match &other {
