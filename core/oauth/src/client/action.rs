@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use core::fmt;
@@ -295,14 +296,26 @@ pub enum AuthorizationFailure {
         /// How the attempt failed.
         failure: ExchangeFailure,
     },
-    /// A server answers with an unusable response, such as an error status or a redirect to another
-    /// server.
-    #[error("{url} answers with status {status}")]
+    /// A server answers with an error status.
+    #[error("{url} answers with status {status}{}", OptionalDetail(.body.as_deref()))]
     Status {
         /// The URL.
         url: String,
         /// The status code.
         status: u16,
+        /// The start of the body, if it refuses a form and is text: see
+        /// [`TransportFailure::excerpt`](mcp_sansio::peer::TransportFailure::excerpt). It contains
+        /// no secrets of the request.
+        body: Option<Box<str>>,
+    },
+    /// A server redirects to a place that the client does not follow: another origin, a status that
+    /// would change the method, or one redirect too many.
+    #[error("{url} redirects to `{target}`, which is not followed")]
+    Redirected {
+        /// The URL.
+        url: String,
+        /// The target, as far as it could be read.
+        target: String,
     },
     /// A response is longer than
     /// [`AuthorizationLimits::document_bytes_max`](super::AuthorizationLimits::document_bytes_max).

@@ -10,10 +10,12 @@ use mcp_sansio::http::{
     ClientTransmit, ExchangeFailure, ExchangeId, Field, IncomingResponse, LOCATION_LENGTH_MAX,
     Location, OutgoingRequest,
 };
+use mcp_sansio::peer::TransportFailure;
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Arc;
 
 use super::flow::Goal;
+use super::form;
 use super::proof::asks_for_nonce;
 use super::token::TokenType;
 use super::tokens::{RetryableRequest, WaitReason};
@@ -145,7 +147,39 @@ impl Fetched {
     pub(super) const fn is_success(&self) -> bool {
         self.status >= 200 && self.status < 300
     }
+
+    /// Returns the failure for a response with an error status, with the start of its body.
+    pub(super) fn refusal(&self) -> AuthorizationFailure {
+        self.refusal_without([])
+    }
+
+    /// Returns the failure for a response with an error status, with the start of its body. The
+    /// secrets in the request for it are left out, should it repeat them, and so is the whole body
+    /// if it has a secret of its own.
+    // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
+    pub(super) fn refusal_without<'a>(
+        &self,
+        secrets: impl IntoIterator<Item = &'a str>,
+    ) -> AuthorizationFailure {
+        let mut text = String::from_utf8(self.body.clone()).unwrap_or_default();
+        if SECRET_MEMBERS.iter().any(|name| text.contains(name)) {
+            text.clear();
+        }
+        for secret in secrets.into_iter().filter(|it| !it.is_empty()) {
+            // As they are, as JSON may have them, and as the form had them.
+            let (escaped, encoded) = (secret.replace('/', "\\/"), form::encoded(secret));
+            for written in [secret, &escaped, &encoded] {
+                text = text.replace(written, "..");
+            }
+        }
+        let body = TransportFailure::excerpt(text.as_bytes());
+        AuthorizationFailure::Status { url: self.place(), status: self.status, body }
+    }
 }
+
+/// The members of answers that are secrets.
+const SECRET_MEMBERS: [&str; 4] =
+    ["\"access_token\"", "\"refresh_token\"", "\"id_token\"", "\"client_secret\""];
 
 impl AuthorizationClient {
     /// Requests a document.
@@ -245,18 +279,18 @@ impl AuthorizationClient {
                     self.fetch(Arc::new(url), "GET", [], Bytes::new(), fetch.redirects + 1);
                     self.fetch_moved(now);
                 }
-                None => self.fetch_failed(failure_from_status(&fetch.url, status), now),
+                None => self.fetch_failed(failure_from_redirect(&fetch.url, head), now),
             };
-        }
-        if status >= 500 {
-            self.drain(exchange, now);
-            return self.fetch_failed(failure_from_status(&fetch.url, status), now);
         }
         // The body of a missing document is not needed; that of a refused form contains the reason.
         if fetch.method == "GET" && !head.status().is_success() {
             self.drain(exchange, now);
             let Fetch { url, body, .. } = fetch;
-            return self.fetched(Fetched { url, status, body }, now);
+            let fetched = Fetched { url, status, body };
+            return match status {
+                500.. => self.fetch_failed(fetched.refusal(), now),
+                _ => self.fetched(fetched, now),
+            };
         }
         fetch.status = Some(status);
         self.fetch = Some(fetch);
@@ -321,8 +355,20 @@ pub(super) fn place(url: &Location) -> String {
     url.as_str().split('?').next().unwrap_or_default().to_string()
 }
 
-fn failure_from_status(url: &Location, status: u16) -> AuthorizationFailure {
-    AuthorizationFailure::Status { url: place(url), status }
+/// Returns the failure for a redirect that is not followed.
+fn failure_from_redirect(url: &Location, head: &IncomingResponse<'_>) -> AuthorizationFailure {
+    let written = head.location().and_then(TransportFailure::excerpt);
+    let Some(written) = written else {
+        return AuthorizationFailure::Status {
+            url: place(url),
+            status: head.status().0,
+            body: None,
+        };
+    };
+    // The query is left out, as it may contain secrets.
+    let target = written.split(['?', '#']).next().unwrap_or_default();
+    let target = url.resolve(target).map_or_else(|_| target.to_string(), |it| place(&it));
+    AuthorizationFailure::Redirected { url: place(url), target }
 }
 
 // ------------------------------------------------------------------ the requests of the HTTP client and their responses

@@ -75,6 +75,13 @@ pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query.split('&').map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
 }
 
+/// Returns the value as a form has it: see [`encode`].
+pub(crate) fn encoded(value: &str) -> String {
+    let mut text = String::new();
+    encode(value, &mut text);
+    text
+}
+
 /// Encodes a value so that every form parser decodes the same bytes: escapes everything except
 /// unreserved characters (RFC 3986, section 2.3) and writes a space as `+`.
 pub(crate) fn encode(value: &str, text: &mut String) {

@@ -175,8 +175,8 @@ fn a_refused_registration_is_reported_with_its_reason() {
     GET https://as.example/.well-known/oauth-authorization-server
     load client of https://as.example: nothing
     POST https://as.example/register
-    no token: https://as.example/register answers with status 403
-    refused: https://as.example/register answers with status 403
+    no token: https://as.example/register answers with status 403: <html>
+    refused: https://as.example/register answers with status 403: <html>
     ");
 }
 

@@ -109,3 +109,53 @@ fn an_odd_member_of_a_token_does_not_cost_the_user_another_sign_in() {
     network.post(TOKEN, token("t1", odd[0]));
     assert!(network.run().contains("authorized by https://as.example for a b\n"));
 }
+
+#[test]
+fn a_refusal_in_other_words_is_shown_without_secrets() {
+    // Rule: [AUTHC-046].
+    let registering =
+        || code_bare().register_as(ClientMetadata::new("Demo", ApplicationType::Native));
+    let endpoint = format!(r#","registration_endpoint":"{REGISTER}""#);
+    for (status, body, shown) in [
+        (403, "Forbidden", ": Forbidden"),
+        (400, r#"{"detail":"no such host"}"#, r#": {"detail":"no such host"}"#),
+        (500, "a\r\n\u{1b}[31m", r": a \u{1b}[31m"),
+        (502, "", ""),
+    ] {
+        let told = format!(" answers with status {status}{shown}\n");
+        let mut network = TestNetwork::new(registering());
+        network.get(ASM, issuer(AS, &endpoint));
+        network.post(REGISTER, Reply::new(status, body));
+        let text = network.run();
+        assert!(text.contains(&[REGISTER, &*told].concat()), "{text}");
+        let mut network = TestNetwork::new(code());
+        network.post(TOKEN, Reply::new(status, body));
+        let text = network.run();
+        assert!(text.contains(&[TOKEN, &*told].concat()), "{text}");
+    }
+    let mut network = TestNetwork::new(code());
+    network.post(TOKEN, Reply::new(500, r#"{"error":"server_error","error_description":"why"}"#));
+    assert!(network.run().contains("refused the request: server_error (why)\n"));
+    // A server may repeat the request, or refuse it with a token.
+    for body in ["no: BODY AUTHORIZATION", r#"{"access_token":"token-one","access_token":"b"}"#] {
+        let registered = client("app", Some(AS), ClientSecret::Password("pass/word-one".into()));
+        let mut network = TestNetwork::new(code_bare().registered(registered).expect("a client"));
+        network.user = User::ComesBack(format!("/?code=code/one%2Btwo&state=STATE&iss={AS}"));
+        network.network = Box::new(move |request| {
+            request.form("grant_type")?;
+            let shown = request.field("authorization").expect("a password");
+            let body = body.replace("BODY", &request.body).replace("AUTHORIZATION", shown);
+            Some(Reply::new(400, &body).into())
+        });
+        network.run();
+        let told = network.failures[0].to_string();
+        let sent = network.last_to(TOKEN);
+        for secret in [
+            sent.field("authorization").expect("a password"),
+            "one",
+            &*sent.form("code_verifier").expect("it"),
+        ] {
+            assert!(!told.contains(secret.trim_start_matches("Basic ")), "{told}");
+        }
+    }
+}

@@ -323,7 +323,7 @@ impl AuthorizationClient {
             Ok(_) | Err(AnswerFault::TooLong | AnswerFault::Malformed | AnswerFault::Client)
                 if !fetched.is_success() =>
             {
-                return Err(AuthorizationFailure::Status { url, status: fetched.status });
+                return Err(fetched.refusal());
             }
             Ok(answer) => answer,
             Err(fault) => return Err(AuthorizationFailure::Registration { url, fault }),

@@ -37,6 +37,8 @@ pub(super) struct TokenStep {
     nonce: Option<String>,
     /// How often the request was repeated for a new nonce.
     nonces: u32,
+    /// The credential that the request has shown, as it was written.
+    credential: Option<String>,
 }
 
 /// The grant of a token request.
@@ -102,6 +104,7 @@ impl AuthorizationClient {
             assertion: None,
             nonce: None,
             nonces: 0,
+            credential: None,
         };
         self.sign_or_send(flow, Box::new(step), now)
     }
@@ -186,13 +189,14 @@ impl AuthorizationClient {
         let shown =
             shown.ok_or_else(|| no_authentication(issuer, NoAuthenticationMethod::Unsupported))?;
         let password = shown.add_to(&mut form, client_id);
+        let written = password.as_deref().and_then(|it| it.split_once(' ')).map(|it| it.1.into());
         let mut fields: Vec<Field> = Vec::new();
         fields.push(("content-type".into(), ByteString::from_static(form::MEDIA_TYPE)));
         fields.extend(password.map(|value| ("authorization".into(), value.into())));
         fields.extend(proof.map(|value| ("dpop".into(), value.into())));
         self.post(token_endpoint.clone(), fields, form.as_str().to_string());
         // Each request has its own signatures.
-        step.assertion = None;
+        step.credential = written.or(step.assertion.take());
         Ok(Next::Wait(Step::Token(step)))
     }
 
@@ -215,9 +219,7 @@ impl AuthorizationClient {
         let url = fetched.place();
         let answer = TokenResponse::parse(&fetched.body, purpose);
         match answer.map_err(|fault| self.without_secrets(fault, &step)) {
-            Ok(_) if !fetched.is_success() => {
-                Err(AuthorizationFailure::Status { url, status: fetched.status })
-            }
+            Ok(_) if !fetched.is_success() => Err(fetched.refusal()),
             Ok(token) if exchange => {
                 let source = GrantSource::Assertion { assertion: token.access_token };
                 self.request_token(flow, source, now)
@@ -232,8 +234,10 @@ impl AuthorizationClient {
                 self.sign_or_send(flow, step, now)
             }
             Err(AnswerFault::Refused(error)) => self.refused(flow, &step, url, error, now),
-            Err(AnswerFault::TooLong | AnswerFault::Malformed) if !fetched.is_success() => {
-                Err(AuthorizationFailure::Status { url, status: fetched.status })
+            Err(AnswerFault::TooLong | AnswerFault::Malformed | AnswerFault::NoToken)
+                if !fetched.is_success() =>
+            {
+                Err(fetched.refusal_without(self.secrets(&step)))
             }
             Err(fault) => Err(AuthorizationFailure::Token { url, fault }),
         }
@@ -243,6 +247,14 @@ impl AuthorizationClient {
     // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
     fn without_secrets(&self, fault: AnswerFault, step: &TokenStep) -> AnswerFault {
         let AnswerFault::Refused(mut error) = fault else { return fault };
+        for secret in self.secrets(step) {
+            error.leave_out(secret);
+        }
+        AnswerFault::Refused(error)
+    }
+
+    /// Returns the secrets in a token request.
+    fn secrets<'a>(&'a self, step: &'a TokenStep) -> impl Iterator<Item = &'a str> {
         let (sent, verifier) = match &step.source {
             GrantSource::Code { code, verifier } => (Some(code.as_str()), Some(verifier.as_str())),
             GrantSource::Renewal => {
@@ -256,10 +268,7 @@ impl AuthorizationClient {
             ClientSecret::Password(password) => Some(&**password),
             _ => None,
         };
-        for secret in [sent, verifier, password].into_iter().flatten() {
-            error.leave_out(secret);
-        }
-        AnswerFault::Refused(error)
+        [sent, verifier, password, step.credential.as_deref()].into_iter().flatten()
     }
 
     fn refused(
