@@ -103,19 +103,44 @@ pub(crate) fn encode(value: &str, text: &mut String) {
 
 /// Decodes a name or a value of a form; `None` if its encoding is invalid. Linear.
 pub(crate) fn decode(text: &str) -> Option<String> {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
+    let (decoded, valid) = decode_bytes(text);
+    String::from_utf8(decoded).ok().filter(|_| valid)
+}
+
+/// Decodes a text for people. Invalid escapes stay, and what is not UTF-8 is replaced. Linear.
+pub(crate) fn decode_lossy(text: &str) -> String {
+    String::from_utf8_lossy(&decode_bytes(text).0).into_owned()
+}
+
+/// Decodes a name or a value, and returns whether all of its escapes are valid.
+fn decode_bytes(text: &str) -> (Vec<u8>, bool) {
+    let (mut decoded, mut valid) = (Vec::with_capacity(text.len()), true);
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        rest = after;
         decoded.push(match byte {
             b'+' => b' ',
-            b'%' => {
-                let mut digit = || char::from(bytes.next()?).to_digit(16);
-                u8::try_from(digit()? << 4 | digit()?).ok()?
-            }
-            byte => byte,
+            b'%' => match escaped(after) {
+                Some(byte) => {
+                    rest = &after[2..];
+                    byte
+                }
+                None => {
+                    valid = false;
+                    b'%'
+                }
+            },
+            byte => *byte,
         });
     }
-    String::from_utf8(decoded).ok()
+    (decoded, valid)
+}
+
+/// Returns the byte that the two digits after a `%` stand for.
+fn escaped(after: &[u8]) -> Option<u8> {
+    let [high, low, ..] = after else { return None };
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
 }
 
 #[cfg(test)]
@@ -173,6 +198,18 @@ mod tests {
     fn an_invalid_encoding_is_refused() {
         for text in ["%", "%4", "%+1", "%g0", "a%ff"] {
             assert_eq!(decode(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_for_people_is_decoded_as_far_as_possible() {
+        for (text, decoded) in [
+            ("a+b%21", "a b!"),
+            ("Schl%FCssel", "Schl\u{fffd}ssel"),
+            ("100%", "100%"),
+            ("%4", "%4"),
+        ] {
+            assert_eq!(decode_lossy(text), decoded, "{text}");
         }
     }
 

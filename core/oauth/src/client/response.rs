@@ -1,5 +1,6 @@
 //! The authorization response, which arrives with the user's redirect.
 
+use alloc::format;
 use alloc::string::String;
 use core::{fmt, hint};
 
@@ -9,7 +10,7 @@ use mcp_sansio::catalog::{InvalidUri, check_uri};
 use mcp_sansio::http::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 use sha2::{Digest, Sha256};
 
-use super::form::{decode, parameters};
+use super::form::{decode, decode_lossy, parameters};
 use super::metadata::printable;
 use super::token::ErrorResponse;
 use crate::client::{ApplicationType, AuthorizationRequest};
@@ -28,6 +29,8 @@ pub struct AuthorizationResponse {
     error: Option<String>,
     error_description: Option<String>,
     error_uri: Option<String>,
+    /// Another parameter than `state` is malformed.
+    malformed: bool,
 }
 
 /// A code to exchange for a token, from the expected issuer.
@@ -59,7 +62,11 @@ pub enum ResponseFault {
     #[error("the response has neither a code nor an error, or both")]
     NoCode,
     /// The authorization server, or the user, refused the request.
-    #[error("the authorization server answered `{}`", .0.error)]
+    #[error(
+        "the authorization server answered `{}`{}",
+        .0.error,
+        .0.description.as_ref().map_or_else(String::new, |it| format!(" ({it})"))
+    )]
     Refused(ErrorResponse),
 }
 
@@ -69,7 +76,9 @@ impl AuthorizationResponse {
     ///
     /// # Errors
     ///
-    /// [`ResponseFault::TooLong`] and [`ResponseFault::Malformed`].
+    /// [`ResponseFault::TooLong`]; [`ResponseFault::Malformed`] if its `state` cannot be read.
+    /// [`check`](Self::check) reports other malformed parameters: the response ends the request
+    /// that it answers.
     pub fn parse(redirect: &str) -> Result<Self, ResponseFault> {
         if redirect.len() > REDIRECT_LENGTH_MAX {
             return Err(ResponseFault::TooLong);
@@ -78,20 +87,28 @@ impl AuthorizationResponse {
         let query = url.split_once('?').map_or("", |(_, query)| query);
         let mut response = Self::default();
         for (name, value) in parameters(query) {
-            let name = decode(name).ok_or(ResponseFault::Malformed)?;
+            let Some(name) = decode(name) else { continue };
             let member = match &*name {
                 "code" => &mut response.code,
                 "state" => &mut response.state,
                 "iss" => &mut response.iss,
                 "error" => &mut response.error,
-                "error_description" => &mut response.error_description,
-                "error_uri" => &mut response.error_uri,
+                // For people only, so that it need not be well-formed.
+                "error_description" => {
+                    response.error_description.get_or_insert_with(|| decode_lossy(value));
+                    continue;
+                }
+                "error_uri" => {
+                    response.error_uri.get_or_insert_with(|| decode_lossy(value));
+                    continue;
+                }
                 _ => continue,
             };
-            let value = decode(value).ok_or(ResponseFault::Malformed)?;
             // Duplicate parameters are forbidden (RFC 6749, section 3.1).
-            if member.replace(value).is_some() {
-                return Err(ResponseFault::Malformed);
+            match decode(value) {
+                Some(value) if member.is_none() => *member = Some(value),
+                _ if name == "state" => return Err(ResponseFault::Malformed),
+                _ => response.malformed = true,
             }
         }
         Ok(response)
@@ -125,6 +142,9 @@ impl AuthorizationResponse {
         if !self.answers(state) {
             return Err(ResponseFault::State);
         }
+        if self.malformed {
+            return Err(ResponseFault::Malformed);
+        }
         // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057]
         // [AUTHC-058] [AUTHC-059] [AUTHC-060]: compared as text, whether the server declared it or
         // not.
@@ -137,11 +157,15 @@ impl AuthorizationResponse {
         // only after these checks.
         match (self.code, self.error) {
             (Some(code), None) if !code.is_empty() => Ok(AuthorizationCode(code)),
-            (None, Some(error)) => Err(ResponseFault::Refused(ErrorResponse {
-                error: printable(&error),
-                description: self.error_description.as_deref().map(printable),
-                uri: self.error_uri.as_deref().map(printable),
-            })),
+            (None, Some(error)) => {
+                let mut refusal = ErrorResponse {
+                    error: printable(&error),
+                    description: self.error_description.as_deref().map(printable),
+                    uri: self.error_uri.as_deref().map(printable),
+                };
+                refusal.leave_out(state.as_str());
+                Err(ResponseFault::Refused(refusal))
+            }
             _ => Err(ResponseFault::NoCode),
         }
     }
@@ -414,6 +438,21 @@ mod tests {
     }
 
     #[test]
+    fn the_description_of_an_error_is_read_as_far_as_possible() {
+        for (text, description) in [
+            ("Schl%FCssel", "Schlssel"),
+            ("100%", "100%"),
+            ("a&error_description=b", "a"),
+            ("x-%42wcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc-y", "x-..-y"),
+        ] {
+            let fault = check(&format!("&error=access_denied&error_description={text}"), false);
+            let Err(fault @ ResponseFault::Refused(_)) = fault else { panic!("{fault:?}") };
+            let told = format!("the authorization server answered `access_denied` ({description})");
+            assert_eq!(fault.to_string(), told, "{text}");
+        }
+    }
+
+    #[test]
     fn the_state_parameter_is_checked_first() {
         // Rule: [AUTHC-048].
         let state = State::new([7; 32]);
@@ -434,10 +473,15 @@ mod tests {
 
     #[test]
     fn malformed_input_is_refused() {
-        for query in ["&code=a&code=b", "&iss=a&iss=a", "&code=%", "&code=%4", "&code=%+1", "&%ff"]
+        for query in
+            ["&code=a&code=b", "&iss=a&iss=a", "&code=%", "&code=%4", "&code=%+1", "&error=%ff"]
         {
             assert_eq!(check(query, false), Err(ResponseFault::Malformed), "{query}");
+            // It does not say whether it answers the request.
+            let doubled = check(&format!("{query}&state=x"), false);
+            assert_eq!(doubled, Err(ResponseFault::Malformed), "{query}");
         }
+        assert_eq!(check("&code=c&%ff=%ff", false), Ok("c".to_string()));
         let long = "x".repeat(REDIRECT_LENGTH_MAX);
         assert_eq!(check(&long, false), Err(ResponseFault::TooLong));
     }

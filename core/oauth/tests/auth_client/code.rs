@@ -158,7 +158,7 @@ fn a_denied_authorization_fails_its_request_and_is_retried_for_the_next() {
     // The client does not retry without a new request.
     assert_eq!(network.run(), "");
     network.user =
-        User::ComesBack("/?state=STATE&iss=https://as.example&error=access_denied".into());
+        User::ComesBack("/?state=STATE&iss=https://as.example&error=access_denied&error_description=ask+your+administrat%FCr".into());
     network.call("echo");
     insta::assert_snapshot!(network.run(), @"
     tools/call echo [Bearer t1]
@@ -167,8 +167,8 @@ fn a_denied_authorization_fails_its_request_and_is_retried_for_the_next() {
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
     sign in at https://as.example/authorize
-    no token: the authorization server answered `access_denied`
-    refused: the authorization server answered `access_denied`
+    no token: the authorization server answered `access_denied` (ask your administratr)
+    refused: the authorization server answered `access_denied` (ask your administratr)
     call 2 failed
     ");
 }

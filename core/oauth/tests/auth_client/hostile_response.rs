@@ -35,8 +35,6 @@ fn only_a_redirect_that_answers_the_request_is_accepted() {
         &format!("/callback?code=injected-code&state={}", &state[1..]),
         // Parameters must not be repeated.
         &format!("/callback?code=injected-code&state={state}&state={state}"),
-        &format!("/callback?code=injected-code&code=b&state={state}"),
-        &format!("/callback?code=%zz&state={state}"),
         // The parameters must be in the query.
         &format!("/callback#code=injected-code&state={state}"),
         &format!("/callback?code={}&state={state}", "x".repeat(70_000)),
@@ -105,8 +103,22 @@ fn control_characters_of_an_error_are_removed() {
     assert!(comes_back(&mut network, &redirect));
     network.run();
     let told = network.failures[0].clone();
-    assert_eq!(told.to_string(), "the authorization server answered `[31mroot:`");
+    let described = "x".repeat(1024);
+    let text = format!("the authorization server answered `[31mroot:` ({described})");
+    assert_eq!(told.to_string(), text);
     assert!(format!("{told:?}").len() < 1500);
+}
+
+#[test]
+fn a_malformed_redirect_with_the_right_state_ends_the_wait_without_a_token() {
+    for rest in ["code=injected-code&code=b", "code=%zz", "code=injected-code&error=%ff"] {
+        let (mut network, state) = asked();
+        assert!(comes_back(&mut network, &format!("/callback?{rest}&state={state}&iss={AS}")));
+        network.run();
+        let told = AuthorizationFailure::Response(ResponseFault::Malformed);
+        assert_eq!(network.failures[0], told, "{rest}");
+        assert!(network.sent_to(TOKEN).is_empty());
+    }
 }
 
 #[test]
