@@ -211,7 +211,7 @@ pub enum AnswerFault {
     #[error("the answer has neither a token nor an error")]
     NoToken,
     /// The token has no type, or another one than requested.
-    #[error("the type of the token is not the requested one")]
+    #[error("the token has no `token_type`, or another one than requested")]
     TokenType,
     /// The token is empty, longer than 32 KiB, or has characters that are not allowed in a request
     /// field.
