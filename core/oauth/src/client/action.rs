@@ -335,7 +335,7 @@ pub enum AuthorizationFailure {
     },
     /// The authorization server does not register the client. If it refuses the redirect URI, check
     /// the [`ApplicationType`](super::ApplicationType), or register the client manually.
-    #[error("{url}: {fault}")]
+    #[error("{url}: {fault}; if it does not register this client, configure a client id for it")]
     Registration {
         /// The registration endpoint.
         url: String,

@@ -67,11 +67,11 @@ pub(crate) fn method_to_register(
         return Ok(ClientSecretBasic);
     };
     // A password that any client can get by registering proves little, so no authentication is
-    // preferred.
+    // preferred. The body is preferred to `Authorization`: see `AuthenticationMethod::choose`.
     let candidates: &[_] = if secret {
-        &[ClientSecretBasic, ClientSecretPost]
+        &[ClientSecretPost, ClientSecretBasic]
     } else {
-        &[Public, ClientSecretBasic, ClientSecretPost]
+        &[Public, ClientSecretPost, ClientSecretBasic]
     };
     let listed = |method: &AuthenticationMethod| supported.iter().any(|it| it == method.as_str());
     candidates.iter().copied().find(listed).ok_or(NoAuthenticationMethod::Unsupported)
@@ -327,7 +327,9 @@ mod tests {
         // Rule: [AUTHC-066].
         let unsupported = Err(NoAuthenticationMethod::Unsupported);
         for (supported, public, secret) in [
-            ("client_secret_post client_secret_basic none", Ok(Public), Ok(ClientSecretBasic)),
+            ("client_secret_basic client_secret_post none", Ok(Public), Ok(ClientSecretPost)),
+            ("client_secret_basic client_secret_post", Ok(ClientSecretPost), Ok(ClientSecretPost)),
+            ("client_secret_basic", Ok(ClientSecretBasic), Ok(ClientSecretBasic)),
             ("client_secret_post", Ok(ClientSecretPost), Ok(ClientSecretPost)),
             ("none", Ok(Public), unsupported),
             ("private_key_jwt", unsupported, unsupported),

@@ -84,6 +84,51 @@ fn a_password_from_the_registration_is_used() {
 }
 
 #[test]
+fn a_password_without_a_method_is_used_as_the_metadata_says() {
+    // Rule: [AUTHC-066].
+    for (methods, in_body, in_field) in [
+        (r#""none","client_secret_post""#, true, false),
+        (r#""none","client_secret_basic""#, false, true),
+        (r#""none""#, false, false),
+    ] {
+        let mut network = open_network(registering());
+        let members = format!(r#","token_endpoint_auth_methods_supported":[{methods}]"#);
+        network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}"{members}"#)));
+        network.post(REGISTER, Reply::new(201, r#"{"client_id":"c1","client_secret":"s1"}"#));
+        network.run();
+        assert!(network.last_to(REGISTER).body.contains(r#""none""#));
+        let sent = network.last_to(TOKEN);
+        assert_eq!(sent.form("client_secret").is_some(), in_body, "{methods}");
+        assert_eq!(sent.field("authorization").is_some(), in_field, "{methods}");
+    }
+}
+
+#[test]
+fn a_client_registers_as_public_where_the_default_method_is_refused() {
+    let mut network = open_network(registering());
+    network.get(PRM, crate::answers::resource(r#","scopes_supported":["read"]"#));
+    network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#)));
+    network.network = Box::new(|request| {
+        let public = request.body.contains(r#""token_endpoint_auth_method":"none""#);
+        let answer = match public {
+            true => Reply::new(201, r#"{"client_id":"c1"}"#).into(),
+            false => error(400, "invalid_client_metadata"),
+        };
+        (request.place() == REGISTER).then_some(answer)
+    });
+    let text = network.run();
+    assert!(text.contains("authorized by https://as.example for read\n"), "{text}");
+    let scoped = |body: &str| body.contains(r#""scope":"read""#);
+    let bodies: Vec<_> = network.sent_to(REGISTER).iter().map(|it| scoped(&it.body)).collect();
+    assert_eq!(bodies, [true, false, true]);
+    // It fits the next run.
+    let mut network = network.again(registering());
+    network.accepted.clear();
+    network.run();
+    assert_eq!((network.sent_to(REGISTER).len(), network.authorizations.len()), (0, 1));
+}
+
+#[test]
 fn a_metadata_document_takes_precedence_over_registration() {
     // Rule: [AUTHC-027] [AUTHC-028] [AUTHC-029] [AUTHC-031].
     let options = || registering().metadata_document(DOCUMENT, ClientSecret::None).expect("a URL");
@@ -163,10 +208,10 @@ fn a_refused_registration_is_reported_with_its_reason() {
     GET https://as.example/.well-known/oauth-authorization-server
     load client of https://as.example: nothing
     POST https://as.example/register
-    no token: https://as.example/register: the authorization server does not accept the redirect URI: invalid_redirect_uri (no loopback here)
-    refused: https://as.example/register: the authorization server does not accept the redirect URI: invalid_redirect_uri (no loopback here)
+    no token: https://as.example/register: the authorization server does not accept the redirect URI: invalid_redirect_uri (no loopback here); if it does not register this client, configure a client id for it
+    refused: https://as.example/register: the authorization server does not accept the redirect URI: invalid_redirect_uri (no loopback here); if it does not register this client, configure a client id for it
     ");
-    network.post(REGISTER, Reply::new(403, "<html>"));
+    network.post(REGISTER, Reply::new(403, "Forbidden"));
     network.reconnect();
     insta::assert_snapshot!(network.run(), @"
     server/discover
@@ -175,8 +220,8 @@ fn a_refused_registration_is_reported_with_its_reason() {
     GET https://as.example/.well-known/oauth-authorization-server
     load client of https://as.example: nothing
     POST https://as.example/register
-    no token: https://as.example/register answers with status 403: <html>
-    refused: https://as.example/register answers with status 403: <html>
+    no token: https://as.example/register answers with status 403: Forbidden
+    refused: https://as.example/register answers with status 403: Forbidden
     ");
 }
 

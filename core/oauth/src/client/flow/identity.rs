@@ -47,13 +47,36 @@ pub(super) struct Identity {
 #[derive(Debug)]
 pub(super) struct PendingRegistration {
     endpoint: Location,
-    /// The body without scopes: what tells whether the registration still fits.
+    /// The body of the first attempt without scopes: what tells whether the registration still fits.
     request: String,
     method: AuthenticationMethod,
+    /// Whether to try the registration of a public client as well.
+    or_public: bool,
     /// The scopes to register.
     scopes: Scopes,
     /// Whether the body has them.
     with_scopes: bool,
+}
+
+impl PendingRegistration {
+    /// Changes what the authorization server may have refused. Returns `false` if there is nothing
+    /// left to change.
+    fn relax(&mut self, fault: &AnswerFault) -> bool {
+        // Some authorization servers register no scopes, or only those of a list.
+        if self.with_scopes {
+            self.with_scopes = false;
+            return true;
+        }
+        // Some that list no methods do not accept the default of RFC 8414.
+        let metadata = matches!(fault, AnswerFault::Refused(error) if error.error == "invalid_client_metadata");
+        if !self.or_public || !metadata {
+            return false;
+        }
+        self.or_public = false;
+        self.method = AuthenticationMethod::None;
+        self.with_scopes = !self.scopes.is_empty();
+        true
+    }
 }
 
 /// The data that an identity is created from.
@@ -226,22 +249,10 @@ impl AuthorizationClient {
         let needs_secret = !self.options.grant.needs_user();
         let method = method_to_register(supported, needs_secret)
             .map_err(|reason| no_authentication(&metadata.issuer, reason))?;
-        let endpoint = metadata.registration_endpoint().ok().flatten();
-        let (Some(client), Some(endpoint)) = (&self.options.registration, endpoint) else {
+        let Some(endpoint) = metadata.registration_endpoint().ok().flatten() else {
             return self.next_issuer(flow);
         };
-        let redirect_uris: Vec<String> =
-            self.options.grant.redirect_uri().map(String::from).into_iter().collect();
-        let request = RegistrationRequest {
-            metadata: client,
-            grant: self.grant_type(),
-            redirect_uris: &redirect_uris,
-            // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
-            refresh: self.options.grant.needs_user(),
-            method,
-            scopes: &Scopes::new(),
-        };
-        let without_scopes = request.to_json().map_err(AuthorizationFailure::RedirectUri)?;
+        let without_scopes = self.registration_body(method, &Scopes::new())?;
         let unix_time = self.clock.unix_time(now);
         let fits = |it: &&StoredClient| it.fits(&without_scopes, unix_time);
         if let Some(kept) = self.client.as_ref().filter(|_| !flow.registered_again).filter(fits) {
@@ -260,19 +271,43 @@ impl AuthorizationClient {
         if let Some(before) = before.filter(|it| is_same_issuer(&it.issuer, &metadata.issuer)) {
             scopes.extend(before.scope.split(' '), self.options.limits.scopes_max)?;
         }
-        let body = RegistrationRequest { scopes: &scopes, ..request }
-            .to_json()
-            .map_err(AuthorizationFailure::RedirectUri)?;
-        let with_scopes = !scopes.is_empty();
-        let request = without_scopes;
-        let pending = PendingRegistration { endpoint, request, method, scopes, with_scopes };
-        Ok(self.send_registration(pending, body))
+        self.send_registration(PendingRegistration {
+            endpoint,
+            request: without_scopes,
+            method,
+            or_public: supported.is_none() && !needs_secret,
+            with_scopes: !scopes.is_empty(),
+            scopes,
+        })
     }
 
-    fn send_registration(&mut self, pending: PendingRegistration, body: String) -> Next {
+    fn registration_body(
+        &self,
+        method: AuthenticationMethod,
+        scopes: &Scopes,
+    ) -> Result<String, AuthorizationFailure> {
+        let metadata = self.options.registration.as_ref().ok_or(AuthorizationFailure::Closed)?;
+        let redirect_uris: Vec<String> =
+            self.options.grant.redirect_uri().map(String::from).into_iter().collect();
+        let request = RegistrationRequest {
+            metadata,
+            grant: self.grant_type(),
+            redirect_uris: &redirect_uris,
+            // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
+            refresh: self.options.grant.needs_user(),
+            method,
+            scopes,
+        };
+        request.to_json().map_err(AuthorizationFailure::RedirectUri)
+    }
+
+    fn send_registration(&mut self, pending: PendingRegistration) -> StepResult {
+        let none = Scopes::new();
+        let scopes = if pending.with_scopes { &pending.scopes } else { &none };
+        let body = self.registration_body(pending.method, scopes)?;
         let json = ("content-type".into(), ByteString::from_static("application/json"));
         self.post(pending.endpoint.clone(), [json], body);
-        Next::Wait(Step::Registration(Box::new(pending)))
+        Ok(Next::Wait(Step::Registration(Box::new(pending))))
     }
 
     /// Whether another registration could help after the authorization server refused the scopes of
@@ -310,15 +345,12 @@ impl AuthorizationClient {
         };
         let url = fetched.place();
         let answer = match Registration::parse(&fetched.body) {
-            // Some authorization servers register no scopes, or only those of a list.
             Err(fault)
-                if step.with_scopes
-                    && (400..500).contains(&fetched.status)
-                    && !matches!(fault, AnswerFault::RedirectUri(_)) =>
+                if (400..500).contains(&fetched.status)
+                    && !matches!(fault, AnswerFault::RedirectUri(_))
+                    && step.relax(&fault) =>
             {
-                step.with_scopes = false;
-                let body = step.request.clone();
-                return Ok(self.send_registration(step, body));
+                return self.send_registration(step);
             }
             Ok(_) | Err(AnswerFault::TooLong | AnswerFault::Malformed | AnswerFault::Client)
                 if !fetched.is_success() =>
@@ -328,10 +360,12 @@ impl AuthorizationClient {
             Ok(answer) => answer,
             Err(fault) => return Err(AuthorizationFailure::Registration { url, fault }),
         };
+        let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
         let method = match answer.method.as_deref() {
             // Some servers name no method and issue no password: the client is public then.
             None if answer.client_secret.is_none() => AuthenticationMethod::None,
-            None => step.method,
+            // Others issue one to a client that asked for none: to be used.
+            None => method_to_register(supported, true).unwrap_or(step.method),
             Some(name) => AuthenticationMethod::parse(name).ok_or_else(|| {
                 no_authentication(&metadata.issuer, NoAuthenticationMethod::Registered)
             })?,
