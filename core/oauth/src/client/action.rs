@@ -398,10 +398,17 @@ pub enum AuthorizationFailure {
     #[error("the server does not accept the new token")]
     NotAccepted,
     /// The server requires more scopes for a request than a new token has, after all attempts.
-    #[error("the scopes of the token do not suffice{}", OptionalDetail(.scope.as_deref()))]
+    #[error(
+        "the scopes of the token do not suffice{}{}",
+        OptionalDetail(.scope.as_deref()),
+        OptionalDetail(.description.as_deref())
+    )]
     InsufficientScope {
         /// The required scopes, separated by spaces, if the server names them.
         scope: Option<String>,
+        /// The description of the server, for developers: an
+        /// [excerpt](mcp_sansio::peer::TransportFailure::excerpt).
+        description: Option<Box<str>>,
     },
     /// A timeout expired: see [`ClientTimeouts`](super::ClientTimeouts).
     #[error("timed out waiting for {0}")]

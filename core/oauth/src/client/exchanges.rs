@@ -608,13 +608,12 @@ impl AuthorizationClient {
         let operation = held.operation();
         let often = self.operations.count(operation).max(held.step_ups) >= limits.step_ups_max;
         if often || self.has_scopes(&challenge) {
-            let failure = AuthorizationFailure::InsufficientScope { scope: challenge.scope };
-            return self.refuse(held.inner(), Arc::new(failure));
+            return self.refuse(held.inner(), Arc::new(insufficient_scope(&challenge)));
         }
         self.operations.add(operation, limits.operations_max);
         held.step_ups += 1;
         self.wait(held, false);
-        self.start(Goal::Authorize { may_renew: false }, Some(challenge), now);
+        self.start(Goal::StepUp, Some(challenge), now);
     }
 
     /// Whether the token already has all scopes that a challenge names, so that requesting them
@@ -625,6 +624,14 @@ impl AuthorizationClient {
             (Some(tokens), Some(wanted)) => tokens.has_scopes(wanted, max),
             _ => false,
         }
+    }
+}
+
+pub(super) fn insufficient_scope(challenge: &BearerChallenge) -> AuthorizationFailure {
+    let description = challenge.error_description.as_deref();
+    AuthorizationFailure::InsufficientScope {
+        scope: challenge.scope.clone(),
+        description: description.and_then(|it| TransportFailure::excerpt(it.as_bytes())),
     }
 }
 

@@ -107,7 +107,7 @@ fn a_refused_call_ends_with_the_reason() {
     assert_eq!(network.failures, [AuthorizationFailure::NotAccepted]);
     let mut network = refusing(secret(), |number| challenge(403, &new_scopes(number)));
     exchanges(&mut network, 1);
-    let [AuthorizationFailure::InsufficientScope { scope: Some(scope) }] = &*network.failures
+    let [AuthorizationFailure::InsufficientScope { scope: Some(scope), .. }] = &*network.failures
     else {
         panic!("{:?}", network.failures)
     };

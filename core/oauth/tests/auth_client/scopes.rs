@@ -134,6 +134,34 @@ fn scopes_that_the_token_has_are_not_requested_again() {
 }
 
 #[test]
+fn a_user_is_not_asked_for_the_same_scopes_again_if_the_server_names_none() {
+    // Rule: [AUTHC-054].
+    let mut network = TestNetwork::new(code());
+    network.get(PRM, resource(r#","scopes_supported":["a"]"#));
+    network.run();
+    network.mcp = Box::new(|_| {
+        let text = r#"Bearer error="insufficient_scope", error_description="Required: api.read""#;
+        Some(challenge(403, text))
+    });
+    network.call("pay");
+    insta::assert_snapshot!(network.run(), @"
+    tools/call pay [Bearer t1]
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    no token: the scopes of the token do not suffice: Required: api.read
+    refused: the scopes of the token do not suffice: Required: api.read
+    call 1 failed
+    ");
+    // The metadata may name more scopes meanwhile.
+    network.get(PRM, resource(r#","scopes_supported":["a","api.read"]"#));
+    network.call("pay");
+    network.run();
+    assert_eq!(network.authorizations.len(), 2);
+    assert_eq!(scope_of(&network, 1), Some("a api.read"));
+}
+
+#[test]
 fn a_403_without_insufficient_scope_is_forwarded() {
     let mut network = TestNetwork::new(code());
     network.run();

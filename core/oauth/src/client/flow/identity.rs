@@ -511,9 +511,9 @@ impl AuthorizationClient {
             Goal::Load { .. } => Ok(Next::Done(Outcome::Loaded)),
             _ if is_other && self.due(false, now).is_none() => Ok(Next::Done(Outcome::Renewed)),
             Goal::Renew { .. } => self.renew(flow, now),
-            Goal::Replace | Goal::Authorize { .. } => match flow.lock {
+            Goal::Replace | Goal::Authorize { .. } | Goal::StepUp => match flow.lock {
                 TokenLock::NotNeeded => self.find_resource(flow),
-                _ => self.ask_for_token(flow, now),
+                _ => self.find_identity(flow, now),
             },
         }
     }

@@ -13,7 +13,7 @@ use mcp_sansio::http::Location;
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Arc;
 
-use super::exchanges::{Fetched, place};
+use super::exchanges::{Fetched, insufficient_scope, place};
 use super::{
     ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationClient,
     AuthorizationEvent, AuthorizationFailure, AuthorizationRequest, GrantFlow, WaitingFor,
@@ -59,6 +59,8 @@ pub(super) enum Goal {
         /// Whether the refresh token may be tried.
         may_renew: bool,
     },
+    /// Get a token with more scopes than the current one, which the server accepts.
+    StepUp,
 }
 
 impl Goal {
@@ -208,7 +210,7 @@ impl AuthorizationClient {
             // token is valid only once.
             goal if goal.may_renew() && self.tokens.is_some() => Ok(self.load_tokens()),
             Goal::Renew { .. } => self.renew(flow, now),
-            Goal::Replace | Goal::Authorize { .. } => self.find_resource(flow),
+            Goal::Replace | Goal::Authorize { .. } | Goal::StepUp => self.find_resource(flow),
         }
     }
 
@@ -446,6 +448,7 @@ impl AuthorizationClient {
     fn ask_by_grant(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         self.unlock_tokens(flow);
         flow.discovered.scopes = self.select_scopes(flow)?;
+        self.check_step_up(flow)?;
         match &self.options.grant {
             GrantFlow::AuthorizationCode { .. } => self.send_user(flow),
             GrantFlow::ClientCredentials => {
@@ -459,6 +462,21 @@ impl AuthorizationClient {
                 let audience = provider.client_id.clone();
                 self.ask_for_assertion(flow, audience)
             }
+        }
+    }
+
+    /// Fails a step-up that would request the scopes that the token has: the server has named none.
+    // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-054]
+    fn check_step_up(&self, flow: &Flow) -> Result<(), AuthorizationFailure> {
+        let unnamed = flow.challenge.as_ref().filter(|it| it.scope.is_none());
+        let (Goal::StepUp, Some(challenge), Some(tokens)) = (flow.goal, unnamed, &self.tokens)
+        else {
+            return Ok(());
+        };
+        let max = self.options.limits.scopes_max;
+        match tokens.has_scopes(&flow.discovered.scopes.to_string(), max) {
+            true => Err(insufficient_scope(challenge)),
+            false => Ok(()),
         }
     }
 
