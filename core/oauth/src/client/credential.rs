@@ -17,7 +17,7 @@ const TOKENS_FORM: &str = "mcp-sansio tokens 1";
 const CLIENT_FORM: &str = "mcp-sansio client 1";
 const ISSUER_FORM: &str = "mcp-sansio issuer 1";
 
-/// The stored tokens for an MCP server. Contains no password of the client.
+/// The stored tokens for an MCP server. Contains no password that the application has configured.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredTokens {
     /// The issuer of the tokens.
@@ -29,6 +29,11 @@ pub(crate) struct StoredTokens {
     pub(crate) client_id: String,
     /// How the client authenticates at the issuer.
     pub(crate) method: AuthenticationMethod,
+    /// The password of a dynamically registered client. The refresh token needs it even after
+    /// another registration at the issuer has replaced that of this client. Absent in credentials
+    /// of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) client_secret: Option<String>,
     /// The resource that the tokens are for.
     pub(crate) resource: String,
     /// The access token.
@@ -185,6 +190,7 @@ mod tests {
             token_endpoint: "https://a.example/token".into(),
             client_id: "c".into(),
             method: AuthenticationMethod::ClientSecretPost,
+            client_secret: Some("secret-password".into()),
             resource: "https://r.example/mcp".into(),
             access_token: "secret-access".into(),
             token_type: TokenType::Dpop,

@@ -122,8 +122,9 @@ fn secrets_echoed_by_the_token_endpoint_are_not_shown() {
     network.accepted.clear();
     network.call("a");
     network.run();
+    // It is useless, so that the user is asked.
     let told = network.failures[0].to_string();
-    assert!(told.ends_with("(no: .. of app:..)"), "{told}");
+    assert!(told.ends_with("(no: .. and .. of app:..)"), "{told}");
 }
 
 #[test]

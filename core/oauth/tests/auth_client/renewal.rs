@@ -3,7 +3,9 @@
 use core::time::Duration;
 
 use mcp_sansio::http::ExchangeFailure;
-use mcp_sansio_oauth::client::{ApplicationType, ClientMetadata, ClientSecret, CredentialKey};
+use mcp_sansio_oauth::client::{
+    ApplicationType, AuthorizationOptions, ClientMetadata, ClientSecret, Credential, CredentialKey,
+};
 
 use crate::answers::{Answer, Reply, error, issuer, ok, status, token};
 use crate::network::{AS, ASM, MCP, REGISTER, TOKEN, TestNetwork, code, code_bare, password};
@@ -255,6 +257,150 @@ fn a_registered_client_renews_with_its_password() {
     assert_eq!(network.last_to(TOKEN).form("client_secret").as_deref(), Some("s1"));
 }
 
+/// Returns options of a client that registers and listens on this port.
+fn registering(port: u16) -> AuthorizationOptions {
+    let options = AuthorizationOptions::code(format!("http://127.0.0.1:{port}/callback"));
+    let metadata = ClientMetadata::new("Demo", ApplicationType::Native);
+    options.expect("a redirect URI").register_as(metadata)
+}
+
+/// Returns a network whose authorization server registers a client with this answer.
+fn registered(answer: &str, first: Answer) -> TestNetwork {
+    let mut network = TestNetwork::new(registering(1));
+    let members = r#","token_endpoint_auth_methods_supported":["client_secret_post","none"]"#;
+    network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}"{members}"#)));
+    network.post(REGISTER, Reply::new(201, answer));
+    network.post(TOKEN, first);
+    network.run();
+    network
+}
+
+#[test]
+fn a_refused_token_is_renewed_by_its_client_though_the_registration_no_longer_fits() {
+    // Rule: [AUTHC-036].
+    for answer in [r#"{"client_id":"c1"}"#, r#"{"client_id":"c1","client_secret":"s1"}"#] {
+        let network = registered(answer, token("t1", r#","refresh_token":"r1""#));
+        // The next run listens on another port.
+        let mut network = network.again(registering(2));
+        network.post(TOKEN, token("t2", r#","refresh_token":"r2""#));
+        network.accepted = vec!["Bearer t2".into()];
+        let text = network.run();
+        let first = text.split_once("oauth-authorization-server\n").map(|it| it.1);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(first.expect("metadata"), @"
+            load client of https://as.example: found
+            lock tokens for https://mcp.example/mcp: found
+            POST https://as.example/token refresh_token
+            save tokens for https://mcp.example/mcp
+            unlock
+            authorized by https://as.example
+            resumed
+            server/discover [Bearer t2]
+            ");
+        }
+        assert_eq!(network.last_to(TOKEN).form("client_id").as_deref(), Some("c1"));
+        // If it is useless, the client registers for the user.
+        let mut network = network.again(registering(3));
+        network.post(REGISTER, Reply::new(201, r#"{"client_id":"c2"}"#));
+        network.posts(TOKEN, [error(400, "invalid_grant"), token("t3", "")]);
+        network.accepted = vec!["Bearer t3".into()];
+        let text = network.run();
+        assert!(text.ends_with("server/discover [Bearer t3]\n"), "{text}");
+        assert_eq!(network.last_to(TOKEN).form("client_id").as_deref(), Some("c2"));
+        assert_eq!(network.sent_to(TOKEN).len(), 2);
+    }
+}
+
+#[test]
+fn a_password_of_a_registration_is_kept_as_long_as_the_tokens_that_need_it() {
+    // Rule: [AUTHC-036].
+    let answer = r#"{"client_id":"c1","client_secret":"s1"}"#;
+    for expires in [0, 3600] {
+        let rest = format!(r#","refresh_token":"r1","expires_in":{expires}"#);
+        let mut network = registered(answer, token("t1", &rest));
+        // Another connection, to another server, has registered at the same issuer since.
+        let key = CredentialKey::Client(AS.into());
+        let other = network.store[&key].as_str().replace("c1", "c2").replace("s1", "s2");
+        network.store.insert(key, Credential::new(other));
+        let mut network = network.again(registering(2));
+        network.post(TOKEN, token("t2", r#","refresh_token":"r2""#));
+        network.accepted = vec!["Bearer t2".into()];
+        let text = network.run();
+        assert!(text.ends_with("server/discover [Bearer t2]\n"), "{text}");
+        let sent = network.last_to(TOKEN);
+        let shown = [sent.form("client_id"), sent.form("client_secret")];
+        assert_eq!(shown.map(Option::unwrap_or_default), ["c1", "s1"]);
+        assert!(network.authorizations.is_empty() && network.sent_to(REGISTER).is_empty());
+    }
+}
+
+#[test]
+fn a_refresh_token_that_is_refused_in_any_words_leads_to_one_sign_in() {
+    for answer in [
+        error(400, "invalid_request"),
+        error(200, "bad_refresh_token"),
+        error(200, "invalid_refresh_token"),
+        error(400, "interaction_required"),
+        error(401, "invalid_token"),
+        status(401),
+        status(404),
+        Reply::new(400, "<html>").into(),
+        ok("{}"),
+    ] {
+        let mut network = TestNetwork::new(code());
+        let first = token("t1", r#","refresh_token":"r1""#);
+        network.posts(TOKEN, [first, answer.clone(), token("t2", "")]);
+        network.run();
+        network.accepted = vec!["Bearer t2".into()];
+        network.call("a");
+        let text = network.run();
+        assert!(text.ends_with("tools/call a [Bearer t2]\ncall 1 done\n"), "{answer:?}: {text}");
+        assert_eq!(network.authorizations.len(), 2, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_renewal_that_may_succeed_later_keeps_the_refresh_token() {
+    for answer in [
+        status(408),
+        status(429),
+        error(429, "invalid_grant"),
+        status(500),
+        error(503, "invalid_client"),
+        error(400, "temporarily_unavailable"),
+        error(400, "server_error"),
+        error(400, "slow_down"),
+        error(401, "invalid_client"),
+        error(400, "invalid_dpop_proof"),
+    ] {
+        let mut network = TestNetwork::new(code());
+        network.posts(TOKEN, [token("t1", r#","refresh_token":"r1""#), answer.clone()]);
+        network.run();
+        network.accepted.clear();
+        network.call("a");
+        let text = network.run();
+        assert!(text.ends_with("call 1 failed\n"), "{answer:?}: {text}");
+        assert_eq!(network.authorizations.len(), 1, "{answer:?}");
+        assert!(network.kept().contains("r1"), "{answer:?}");
+    }
+}
+
+#[test]
+fn an_unknown_client_does_not_renew_again_and_registers() {
+    for expires in [0, 3600] {
+        let rest = format!(r#","refresh_token":"r1","expires_in":{expires}"#);
+        let network = registered(r#"{"client_id":"c1"}"#, token("t1", &rest));
+        let mut network = network.again(registering(1));
+        network.post(REGISTER, Reply::new(201, r#"{"client_id":"c2"}"#));
+        network.posts(TOKEN, [error(401, "invalid_client"), token("t2", "")]);
+        network.accepted = vec!["Bearer t2".into()];
+        let text = network.run();
+        assert!(text.ends_with("server/discover [Bearer t2]\n"), "{text}");
+        assert_eq!(network.authorizations[0]["client_id"], "c2", "{text}");
+        assert_eq!(network.sent_to(TOKEN).len(), 2, "{text}");
+    }
+}
+
 #[test]
 fn a_client_whose_registration_is_lost_does_not_renew_as_another() {
     let metadata = || ClientMetadata::new("Demo", ApplicationType::Native);
@@ -266,7 +412,13 @@ fn a_client_whose_registration_is_lost_does_not_renew_as_another() {
     let ended = r#","expires_in":0,"refresh_token":"r1""#;
     network.posts(TOKEN, [token("t1", ended), token("t2", "")]);
     network.run();
+    // Earlier versions did not keep the password with the tokens.
     network.store.retain(|key, _| matches!(key, CredentialKey::Tokens(_)));
+    for credential in network.store.values_mut() {
+        let text = credential.as_str().replace(r#","client_secret":"s1""#, "");
+        assert_ne!(text, credential.as_str());
+        *credential = Credential::new(text);
+    }
     let mut network = network.again(options());
     let text = network.run();
     assert_eq!(network.sent_to(TOKEN).len(), 0, "{text}");

@@ -39,7 +39,7 @@ pub(super) struct Identity {
     pub(super) client_id: String,
     pub(super) secret: ClientSecret,
     pub(super) method: AuthenticationMethod,
-    /// Whether it is a dynamic registration from an earlier flow.
+    /// Whether it is a dynamic registration from an earlier flow, of this process or another one.
     pub(super) reused: bool,
 }
 
@@ -170,7 +170,7 @@ impl AuthorizationClient {
                     self.bound[at] = Some(issuer);
                     self.renew(flow, now)
                 }
-                None => self.cannot_renew(flow),
+                None => self.cannot_renew(flow, now),
             };
         };
         let issuer = kept.unwrap_or_else(|| {
@@ -245,6 +245,18 @@ impl AuthorizationClient {
         let Some(metadata) = flow.discovered.metadata.clone() else {
             return self.next_issuer(flow);
         };
+        // A renewal needs no redirect URI. So the client of the tokens can renew them even if its
+        // registration does not fit this process, or was replaced.
+        if !flow.registered_again
+            && self.renewable(flow, &metadata.issuer).is_some()
+            && let Some(secret) = self.registered_secret()
+        {
+            return match flow.lock {
+                TokenLock::NotNeeded => Ok(self.lock_tokens(flow)),
+                _ => self.renew_with(flow, secret, true, now),
+            };
+        }
+        self.unlock_tokens(flow);
         let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
         let needs_secret = !self.options.grant.needs_user();
         let method = method_to_register(supported, needs_secret)
@@ -583,7 +595,7 @@ impl AuthorizationClient {
             (None, Some((_, secret))) => secret.clone(),
             (None, None) => return self.renew_as_registered(flow, false, now),
         };
-        self.renew_with(flow, secret, now)
+        self.renew_with(flow, secret, false, now)
     }
 
     /// Renews the token of a dynamically registered client. `looked`: its stored registration was
@@ -595,54 +607,78 @@ impl AuthorizationClient {
         now: Instant,
     ) -> StepResult {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
-        let kept = &tokens.stored;
-        if kept.method == AuthenticationMethod::None {
-            return self.renew_with(flow, ClientSecret::None, now);
+        // Also without a password: the answer may be that the registration is unknown.
+        if self.client.is_none() && !looked {
+            let action = self.actions.next_id();
+            let key = CredentialKey::Client(tokens.stored.issuer.clone());
+            self.actions.push(AuthorizationAction::Load(action, key));
+            return Ok(Next::Wait(Step::LoadClient(action)));
         }
-        match &self.client {
-            Some(client)
-                if is_same_issuer(&client.issuer, &kept.issuer)
-                    && client.client_id == kept.client_id =>
-            {
-                let secret = client.secret();
-                self.renew_with(flow, secret, now)
-            }
-            None if !looked => {
-                let action = self.actions.next_id();
-                let key = CredentialKey::Client(kept.issuer.clone());
-                self.actions.push(AuthorizationAction::Load(action, key));
-                Ok(Next::Wait(Step::LoadClient(action)))
-            }
-            _ => self.cannot_renew(flow),
+        match self.registered_secret() {
+            Some(secret) => self.renew_with(flow, secret, true, now),
+            None => self.cannot_renew(flow, now),
         }
     }
 
+    /// Returns the credential of the dynamically registered client that the tokens belong to, if it
+    /// is known.
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
-    fn renew_with(&mut self, flow: &mut Flow, secret: ClientSecret, now: Instant) -> StepResult {
+    fn registered_secret(&self) -> Option<ClientSecret> {
+        let tokens = &self.tokens.as_ref()?.stored;
+        if tokens.method == AuthenticationMethod::None {
+            return Some(ClientSecret::None);
+        }
+        // Earlier versions stored it with the registration only.
+        let client = self.client.as_ref().filter(|it| {
+            is_same_issuer(&it.issuer, &tokens.issuer) && it.client_id == tokens.client_id
+        });
+        let stored = tokens.client_secret.clone().map(ClientSecret::Password);
+        stored.or_else(|| client.map(StoredClient::secret))
+    }
+
+    /// `reused`: the client was registered dynamically.
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
+    fn renew_with(
+        &mut self,
+        flow: &mut Flow,
+        secret: ClientSecret,
+        reused: bool,
+        now: Instant,
+    ) -> StepResult {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
         let kept = &tokens.stored;
         let resource = ResourceUri::from_metadata(&kept.resource, &self.server);
-        let (Ok(token_endpoint), Ok(resource)) = (endpoint(&kept.token_endpoint), resource) else {
-            return self.cannot_renew(flow);
+        // The metadata may name another endpoint than before.
+        let token_endpoint = match &flow.discovered.metadata {
+            Some(metadata) => metadata.token_endpoint().ok(),
+            None => endpoint(&kept.token_endpoint).ok(),
         };
+        let (Some(token_endpoint), Ok(resource)) = (token_endpoint, resource) else {
+            return self.cannot_renew(flow, now);
+        };
+        self.check_place(&token_endpoint)?;
         let identity = Identity {
             issuer: kept.issuer.clone(),
             token_endpoint,
             client_id: kept.client_id.clone(),
             secret,
             method: kept.method,
-            reused: true,
+            reused,
         };
         flow.discovered.identity = Some(Arc::new(identity));
         flow.discovered.resource = Some(resource);
         self.request_token(flow, GrantSource::Renewal, now)
     }
 
-    /// Drops the refresh token, which is no longer valid. The next 401 starts an authorization; if
-    /// the grant needs no user, this flow continues with one.
-    pub(super) fn cannot_renew(&mut self, flow: &mut Flow) -> StepResult {
+    /// Drops the refresh token, which is no longer valid. An authorization continues without it. If
+    /// the flow was to renew the token only, the next 401 starts an authorization; if the grant
+    /// needs no user, this flow continues with one.
+    pub(super) fn cannot_renew(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         self.drop_refresh_token();
         self.unlock_tokens(flow);
+        if flow.discovered.metadata.is_some() {
+            return self.find_identity(flow, now);
+        }
         flow.goal = match (flow.goal, self.options.grant.needs_user()) {
             (Goal::Renew { then: true }, _) => Goal::Authorize { may_renew: false },
             (_, true) => return Ok(Next::Done(Outcome::Unchanged)),

@@ -18,6 +18,7 @@ use super::{
     ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationClient,
     AuthorizationEvent, AuthorizationFailure, AuthorizationRequest, GrantFlow, WaitingFor,
 };
+use crate::client::credential::StoredTokens;
 use crate::client::form::Form;
 use crate::client::metadata::{base_issuer, is_same_issuer};
 use crate::client::scopes::{ScopeSelection, Scopes};
@@ -424,24 +425,25 @@ struct SignIn {
 
 impl AuthorizationClient {
     fn ask_for_token(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
-        let identity = flow.discovered.identity.as_ref();
-        let same = |issuer: &str, client_id: &str| {
-            identity
-                .is_some_and(|it| is_same_issuer(&it.issuer, issuer) && it.client_id == client_id)
-        };
-        let may_renew = matches!(flow.goal, Goal::Authorize { may_renew: true });
         // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
-        let renewable = self.tokens.as_ref().is_some_and(|tokens| {
-            let kept = &tokens.stored;
-            kept.refresh_token.is_some() && same(&kept.issuer, &kept.client_id)
+        let renewable = flow.discovered.identity.as_ref().is_some_and(|identity| {
+            let tokens = self.renewable(flow, &identity.issuer);
+            tokens.is_some_and(|it| it.client_id == identity.client_id)
         });
-        if may_renew && renewable {
+        if renewable {
             return match flow.lock {
                 TokenLock::NotNeeded => Ok(self.lock_tokens(flow)),
                 _ => self.request_token(flow, GrantSource::Renewal, now),
             };
         }
         self.ask_by_grant(flow, now)
+    }
+
+    /// Returns the tokens if a refresh token of this issuer may be used in place of the grant.
+    fn renewable(&self, flow: &Flow, issuer: &str) -> Option<&StoredTokens> {
+        let may_renew = matches!(flow.goal, Goal::Authorize { may_renew: true });
+        let tokens = self.tokens.as_ref().filter(|_| may_renew).map(|it| &it.stored);
+        tokens.filter(|it| it.refresh_token.is_some() && is_same_issuer(&it.issuer, issuer))
     }
 
     /// Requests a token with the configured grant.

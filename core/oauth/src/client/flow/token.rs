@@ -16,7 +16,7 @@ use super::super::{
     SigningKey,
 };
 use super::identity::{Identity, no_authentication};
-use super::{Flow, Goal, Next, Outcome, Step, StepResult};
+use super::{Flow, Next, Outcome, Step, StepResult};
 use crate::client::authentication::{AuthenticationMethod, ClientProof, SigningInput, assertion};
 use crate::client::credential::StoredTokens;
 use crate::client::form;
@@ -72,6 +72,29 @@ impl TokenStep {
             Stage::Authentication(action, _) | Stage::Proof(action, _) => Some(*action),
             Stage::Answer => None,
         }
+    }
+
+    const fn is_renewal(&self) -> bool {
+        matches!(self.source, GrantSource::Renewal)
+    }
+
+    /// Whether this answer to a renewal shows that the refresh token is useless. Authorization
+    /// servers say so in many ways. It is kept if the same request may succeed later, or if the
+    /// answer is about the configured client or its proof.
+    fn is_useless(&self, status: u16, fault: &AnswerFault) -> bool {
+        // A page with status 200 is often that of an outage.
+        let page = status < 300 && *fault == AnswerFault::Malformed;
+        let passing = page || matches!(status, 408 | 429 | 500..);
+        let kept = match fault {
+            AnswerFault::Refused(error) => match &*error.error {
+                "invalid_client" => !self.identity.reused,
+                "temporarily_unavailable" | "server_error" | "slow_down" => true,
+                "invalid_dpop_proof" | "use_dpop_nonce" => true,
+                _ => false,
+            },
+            _ => false,
+        };
+        self.is_renewal() && !passing && !kept
     }
 }
 
@@ -216,15 +239,14 @@ impl AuthorizationClient {
             Some(_) => TokenPurpose::Dpop,
             None => TokenPurpose::Bearer,
         };
-        let url = fetched.place();
         let answer = TokenResponse::parse(&fetched.body, purpose);
+        let failed = |fault| AuthorizationFailure::Token { url: fetched.place(), fault };
         match answer.map_err(|fault| self.without_secrets(fault, &step)) {
-            Ok(_) if !fetched.is_success() => Err(fetched.refusal()),
-            Ok(token) if exchange => {
+            Ok(token) if exchange && fetched.is_success() => {
                 let source = GrantSource::Assertion { assertion: token.access_token };
                 self.request_token(flow, source, now)
             }
-            Ok(token) => self.take_token(flow, &step, token, now),
+            Ok(token) if fetched.is_success() => self.take_token(flow, &step, token, now),
             Err(AnswerFault::Refused(error))
                 if error.asks_for_nonce()
                     && step.nonces < self.options.limits.nonces_max
@@ -233,13 +255,19 @@ impl AuthorizationClient {
                 step.nonces += 1;
                 self.sign_or_send(flow, step, now)
             }
-            Err(AnswerFault::Refused(error)) => self.refused(flow, &step, url, error, now),
-            Err(AnswerFault::TooLong | AnswerFault::Malformed | AnswerFault::NoToken)
-                if !fetched.is_success() =>
+            Err(AnswerFault::Refused(error))
+                if fetched.status < 500 && self.must_register_again(flow, &step, &error) =>
             {
-                Err(fetched.refusal_without(self.secrets(&step)))
+                match step.source {
+                    GrantSource::Renewal => self.cannot_renew(flow, now),
+                    _ => self.find_identity(flow, now),
+                }
             }
-            Err(fault) => Err(AuthorizationFailure::Token { url, fault }),
+            Err(fault) if step.is_useless(fetched.status, &fault) => self.cannot_renew(flow, now),
+            Err(fault) if fetched.is_success() || matches!(fault, AnswerFault::Refused(_)) => {
+                Err(failed(fault))
+            }
+            Ok(_) | Err(_) => Err(fetched.refusal_without(self.secrets(&step))),
         }
     }
 
@@ -271,43 +299,25 @@ impl AuthorizationClient {
         [sent, verifier, password, step.credential.as_deref()].into_iter().flatten()
     }
 
-    fn refused(
+    /// Whether this error means that the client must register again before another attempt.
+    fn must_register_again(
         &mut self,
         flow: &mut Flow,
         step: &TokenStep,
-        url: String,
-        error: ErrorResponse,
-        now: Instant,
-    ) -> StepResult {
-        let unknown = error.error == "invalid_client" && self.is_registration(&step.identity);
-        if unknown && step.identity.reused && !flow.registered_again {
-            flow.registered_again = true;
-            self.drop_registration();
-            return match flow.goal {
-                Goal::Renew { .. } => self.cannot_renew(flow),
-                _ => self.find_identity(flow, now),
-            };
+        error: &ErrorResponse,
+    ) -> bool {
+        let identity = &step.identity;
+        let reused = identity.reused && !flow.registered_again;
+        match &*error.error {
+            "invalid_client" if reused && self.is_registration(identity) => {
+                self.drop_registration();
+            }
+            "invalid_scope"
+                if !step.is_renewal() && self.needs_wider_registration(flow, identity) => {}
+            _ => return false,
         }
-        if error.error == "invalid_scope"
-            && !matches!(step.source, GrantSource::Renewal)
-            && self.needs_wider_registration(flow, &step.identity)
-        {
-            flow.registered_again = true;
-            return self.find_identity(flow, now);
-        }
-        let useless = matches!(
-            &*error.error,
-            "invalid_grant" | "unauthorized_client" | "unsupported_grant_type" | "invalid_scope"
-        );
-        if !useless || !matches!(step.source, GrantSource::Renewal) {
-            let fault = AnswerFault::Refused(error);
-            return Err(AuthorizationFailure::Token { url, fault });
-        }
-        if matches!(flow.goal, Goal::Renew { .. }) {
-            return self.cannot_renew(flow);
-        }
-        self.drop_refresh_token();
-        self.ask_by_grant(flow, now)
+        flow.registered_again = true;
+        true
     }
 
     /// Whether the identity is the dynamic registration of the client.
@@ -330,7 +340,7 @@ impl AuthorizationClient {
         let max = self.options.limits.scopes_max;
         let scope = token.scope.map(|it| Scopes::parse(&it, max)).transpose()?;
         let identity = &step.identity;
-        let renewed = matches!(step.source, GrantSource::Renewal);
+        let renewed = step.is_renewal();
         let before = self.tokens.take().map(|tokens| tokens.stored).filter(|_| renewed);
         let (old_refresh_token, requested, granted, generation) = match before {
             Some(kept) => {
@@ -349,6 +359,14 @@ impl AuthorizationClient {
             token_endpoint: identity.token_endpoint.to_string(),
             client_id: identity.client_id.clone(),
             method: identity.method,
+            client_secret: match &identity.secret {
+                ClientSecret::Password(password)
+                    if identity.reused || self.is_registration(identity) =>
+                {
+                    Some(password.clone())
+                }
+                _ => None,
+            },
             resource: flow
                 .discovered
                 .resource
