@@ -12,18 +12,18 @@ use crate::envelope::{Entries, JsonText};
 pub enum InvalidDeclaration {
     /// A capability is declared more than once.
     Repeated(&'static str),
-    /// The declaration, or a capability that has members, is not an object.
-    NotAnObject,
-    /// A flag is neither true nor false.
-    NotAFlag,
+    /// This member, or `capabilities` itself, is not an object.
+    NotAnObject(&'static str),
+    /// This flag is neither true nor false.
+    NotAFlag(&'static str),
 }
 
 impl fmt::Display for InvalidDeclaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Repeated(name) => write!(f, "the capability `{name}` is repeated"),
-            Self::NotAnObject => f.write_str("a capability must be an object"),
-            Self::NotAFlag => f.write_str("a capability must be true or false"),
+            Self::NotAnObject(name) => write!(f, "the capability `{name}` must be an object"),
+            Self::NotAFlag(name) => write!(f, "the capability `{name}` must be true or false"),
         }
     }
 }
@@ -35,20 +35,23 @@ impl core::error::Error for InvalidDeclaration {}
 pub(super) struct Declared<'a>(&'a str);
 
 /// A member of a declaration, which may be absent. `null` counts as absent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Value<'a>(Option<&'a str>);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Value<'a> {
+    name: &'static str,
+    text: Option<&'a str>,
+}
 
 impl<'a> Declared<'a> {
     /// Wraps text that was already checked to be JSON.
     pub(super) fn checked(text: &'a str) -> Result<Self, InvalidDeclaration> {
-        Self::from_text(text)
+        Self::from_text("capabilities", text)
     }
 
-    fn from_text(text: &'a str) -> Result<Self, InvalidDeclaration> {
+    fn from_text(name: &'static str, text: &'a str) -> Result<Self, InvalidDeclaration> {
         if text.starts_with('{') || is_empty(text) {
             Ok(Self(text))
         } else {
-            Err(InvalidDeclaration::NotAnObject)
+            Err(InvalidDeclaration::NotAnObject(name))
         }
     }
 
@@ -57,27 +60,23 @@ impl<'a> Declared<'a> {
         &self,
         names: [&'static str; N],
     ) -> Result<[Value<'a>; N], InvalidDeclaration> {
-        let mut values = [Value::default(); N];
-        self.find(&names, &mut values)?;
+        let mut values = names.map(|name| Value { name, text: None });
+        self.find(&mut values)?;
         Ok(values)
     }
 
     // A separate function, so that its code is not duplicated for each number of names.
-    fn find(
-        &self,
-        names: &[&'static str],
-        values: &mut [Value<'a>],
-    ) -> Result<(), InvalidDeclaration> {
+    fn find(&self, values: &mut [Value<'a>]) -> Result<(), InvalidDeclaration> {
         let mut members: Entries<'a> = JsonText::trusted(self.0).members();
         while let Some(member) = members.next_after("") {
-            let found = names.iter().zip(&mut *values).find(|(name, _)| member.key.is(name));
-            let Some((name, value)) = found else { continue };
-            if value.0.replace(member.value.as_str()).is_some() {
-                return Err(InvalidDeclaration::Repeated(name));
+            let found = values.iter_mut().find(|value| member.key.is(value.name));
+            let Some(value) = found else { continue };
+            if value.text.replace(member.value.as_str()).is_some() {
+                return Err(InvalidDeclaration::Repeated(value.name));
             }
         }
         for value in values {
-            value.0 = value.0.filter(|text| *text != "null");
+            value.text = value.text.filter(|text| *text != "null");
         }
         Ok(())
     }
@@ -92,20 +91,20 @@ fn is_empty(text: &str) -> bool {
 impl<'a> Value<'a> {
     /// Returns whether the member is present, with any type.
     pub(super) const fn is_there(self) -> bool {
-        self.0.is_some()
+        self.text.is_some()
     }
 
     /// Returns the object, if the member is present.
     pub(super) fn object(self) -> Result<Option<Declared<'a>>, InvalidDeclaration> {
-        self.0.map(Declared::from_text).transpose()
+        self.text.map(|text| Declared::from_text(self.name, text)).transpose()
     }
 
     /// Returns whether the member is present and true.
     pub(super) fn flag(self) -> Result<bool, InvalidDeclaration> {
-        match self.0 {
+        match self.text {
             Some("true") => Ok(true),
             Some("false") | None => Ok(false),
-            Some(_) => Err(InvalidDeclaration::NotAFlag),
+            Some(_) => Err(InvalidDeclaration::NotAFlag(self.name)),
         }
     }
 }

@@ -99,6 +99,19 @@ impl Hash for IdText {
     }
 }
 
+impl RequestId {
+    /// Returns the number of a request that this side has sent: its requests have numbers, which some
+    /// peers return as a string. `None` if it cannot be one.
+    pub(crate) fn own_number(&self) -> Option<i64> {
+        let text = match self {
+            Self::Number(number) => return Some(*number),
+            Self::Text(text) => text.as_str(),
+        };
+        let is_canonical = text == "0" || text.starts_with(|first| matches!(first, '1'..='9'));
+        text.parse().ok().filter(|_| is_canonical)
+    }
+}
+
 impl From<i64> for RequestId {
     fn from(number: i64) -> Self {
         Self::Number(number)

@@ -2,11 +2,12 @@
 
 use alloc::borrow::Cow;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 
 use super::error::ErrorObject;
 use super::id::RequestId;
 use super::raw::RawJson;
-use super::text::resolved;
+use super::text::{replace_lone_surrogates, resolved};
 use crate::envelope::ErrorCode;
 use crate::envelope::MemberIndex;
 use crate::envelope::{Defect, Reason, Shape};
@@ -107,6 +108,15 @@ impl Malformed {
     // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
     pub(crate) const fn batch_refused() -> Self {
         Self { reason: Reason::BatchRefused, id: None, shape: Shape::Unknown }
+    }
+
+    /// Returns the message with U+FFFD in place of each half of a surrogate pair, or `None` if none is
+    /// the defect. JavaScript writes half of a pair for a text that was cut within a character.
+    pub(crate) fn repair(&self, text: &[u8]) -> Option<Vec<u8>> {
+        if !matches!(self.reason, Reason::NotJson { .. }) {
+            return None;
+        }
+        replace_lone_surrogates(text)
     }
 
     /// Returns the code of the error response.

@@ -2,6 +2,9 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
+
+use memchr::memchr;
 
 use crate::envelope::Sink;
 use crate::envelope::{Written, is_escaped, unescape_one};
@@ -39,6 +42,32 @@ impl<'a> Written<'a> {
 #[inline]
 pub(crate) fn resolved(written: Written<'_>) -> Cow<'_, str> {
     written.resolve().unwrap_or(Cow::Borrowed(written.text))
+}
+
+/// Replaces each escape that is half of a surrogate pair by the replacement character, U+FFFD, whose
+/// escape has the same length. Returns `None` if there is none.
+pub(super) fn replace_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
+    let unit = |at: usize| {
+        let digits = text.get(at..)?.strip_prefix(br"\u".as_slice())?.get(..4)?;
+        u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut replaced = None;
+    let mut at = 0;
+    while let Some(next) = text.get(at..).and_then(|rest| memchr(b'\\', rest)) {
+        at += next;
+        let is_pair = matches!(unit(at), Some(0xD800..=0xDBFF))
+            && matches!(unit(at + 6), Some(0xDC00..=0xDFFF));
+        at += match unit(at) {
+            _ if is_pair => 12,
+            Some(0xD800..=0xDFFF) => {
+                let replaced = replaced.get_or_insert_with(|| text.to_vec());
+                replaced[at..at + 6].copy_from_slice(br"\ufffd");
+                6
+            }
+            _ => 2,
+        };
+    }
+    replaced
 }
 
 /// Returns the content of a JSON string given with its quotes, or `None` if the text is not a

@@ -193,6 +193,12 @@ impl Calls {
         self.entries.len()
     }
 
+    /// Returns the only call, if no response to another request is expected either.
+    pub(super) fn only(&self) -> Option<&Call> {
+        let mut calls = self.entries.iter().map(|(_, call)| call);
+        calls.next().filter(|_| self.entries.len() == 1 && self.tombstones.is_empty())
+    }
+
     /// Returns a new id. Ids count up and are never reused.
     // MCP 2025-11-25 basic/index#requests [RPC-004]
     // MCP 2026-07-28 basic/index#requests [RPC-005]

@@ -215,10 +215,8 @@ impl Connection {
             Shape::Unknown => self.role == Side::Client,
             _ => self.role == Side::Client && malformed.reason == Reason::MethodAndOutcome,
         };
-        let Some(RequestId::Number(id)) = malformed.id.as_ref().filter(|_| is_response) else {
-            return None;
-        };
-        let key = self.calls.by_id(*id)?;
+        let id = malformed.id.as_ref().filter(|_| is_response)?.own_number()?;
+        let key = self.calls.by_id(id)?;
         self.observed.call_ended(key, &Failure::InvalidAnswer(malformed.reason.as_str()));
         self.calls.remove(key).map(|call| (key, call))
     }
@@ -372,11 +370,7 @@ impl Connection {
         id: Option<RequestId>,
         now: Instant,
     ) -> Result<Option<Key>, Violation> {
-        let number = match &id {
-            Some(RequestId::Number(number)) => Some(*number),
-            _ => None,
-        };
-        match self.calls.answered(number, now) {
+        match self.calls.answered(id.as_ref().and_then(RequestId::own_number), now) {
             Answered::Call(key) => Ok(Some(key)),
             Answered::Late => Ok(None),
             Answered::Unknown => Err(Violation::UnknownResponse(id)),
@@ -470,7 +464,7 @@ impl Connection {
             let Some(param) = Param::parse(member.written()) else { continue };
             let mut once = param.once(&mut seen);
             match param {
-                Param::ProgressToken => token = member.value.to_number::<i64>(),
+                Param::ProgressToken => token = member.value.to_id().and_then(|id| id.own_number()),
                 Param::Progress => progress = Some(member.value).filter(is_number),
                 Param::Total => total = Some(member.value).filter(is_number),
                 Param::Message => message = member.value.to_text(),

@@ -3,7 +3,7 @@ use alloc::string::String;
 
 use crate::binding::TransportFailure;
 use crate::jsonrpc::{ErrorObject, Json, WriteError};
-use crate::protocol::{Capability, GateError, Method};
+use crate::protocol::{Capability, GateError, InvalidDeclaration, Method};
 
 use super::event::CloseReason;
 
@@ -96,6 +96,9 @@ pub enum OpeningFailure {
     /// The server's response is not valid.
     #[error("the server's answer to the opening request is not valid: {0}")]
     InvalidAnswer(&'static str),
+    /// The server's capabilities cannot be read.
+    #[error("the server's answer to the opening request is not valid: {0}")]
+    InvalidCapabilities(InvalidDeclaration),
     /// The response did not arrive in time.
     #[error("the server did not answer the opening request in time")]
     TimedOut,

@@ -550,6 +550,9 @@ pub struct Subscribed {
     /// The part of the filter that the server accepted.
     // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-005]
     pub honoured: SubscriptionFilter,
+    /// The first error with which a legacy server refused a resource of the filter. A modern server
+    /// gives no reasons.
+    pub refusal: Option<ErrorObject<'static>>,
 }
 
 /// A protocol violation of the peer, for logs and for policy.
@@ -588,6 +591,10 @@ pub enum Violation {
     /// A response matches no request.
     #[error("a response to a request that is not in flight")]
     UnknownResponse(Option<RequestId>),
+    /// An error names no request, usually because the peer could not read one. Contains its start:
+    /// see [`TransportFailure::excerpt`].
+    #[error("an error that names no request: {0}")]
+    UnaddressedError(Box<str>),
     /// The revision, the direction or a missing capability forbids a message.
     #[error("{0}")]
     Forbidden(#[from] GateError),

@@ -62,8 +62,7 @@ fn an_unknown_response_is_reported_and_tolerated() {
         let options = CallOptions::default();
         wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
         wire.line();
-        let unreadable = r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#;
-        for line in [&result("9", "{}"), &result(r#""2""#, "{}"), &error("7", -1, ""), unreadable] {
+        for line in [&result("9", "{}"), &result(r#""9""#, "{}"), &error("7", -1, "")] {
             wire.send(line);
             assert!(wire.told().starts_with("violation: a response to a request"), "{line}");
             wire.expect_silence();

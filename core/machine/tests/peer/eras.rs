@@ -154,6 +154,52 @@ fn a_modern_only_client_reports_that_the_server_is_legacy() {
 }
 
 #[test]
+fn an_error_without_an_id_answers_the_opening_while_nothing_else_was_sent() {
+    // Rule: [RPC-006] [VER-022].
+    let unaddressed = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m"}}"#;
+    let mut wire = client(plain_client());
+    wire.line();
+    wire.send(unaddressed);
+    expect_initialize(&mut wire, 2, "2025-11-25");
+    wire.send(unaddressed);
+    let OpeningFailure::Refused(error) = failure(&mut wire) else { panic!("another failure") };
+    assert_eq!(error.message, "m");
+
+    // A late error about the probe does not end the handshake.
+    let mut wire = client(plain_client());
+    wire.line();
+    wire.advance(Duration::from_secs(10));
+    expect_initialize(&mut wire, 2, "2025-11-25");
+    wire.send(unaddressed);
+    assert_eq!(wire.told(), "violation: an error that names no request: m (-32601)");
+    wire.send(&result("2", SESSION));
+    wire.expect(INITIALIZED);
+    assert_eq!(wire.told(), "opened at 2025-11-25");
+}
+
+#[test]
+fn a_capability_of_the_wrong_type_is_named() {
+    // Rule: [CAP-017].
+    for (capabilities, why) in [
+        (r#"{"tools":[1]}"#, "the capability `tools` must be an object"),
+        (
+            r#"{"tools":{"listChanged":"yes"}}"#,
+            "the capability `listChanged` must be true or false",
+        ),
+        ("7", "the capability `capabilities` must be an object"),
+    ] {
+        let mut wire = client(plain_client().revisions(Revisions::LEGACY));
+        wire.line();
+        wire.send(&result(
+            "1",
+            &format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities}}}"#),
+        ));
+        let told = failure(&mut wire).to_string();
+        assert!(told.ends_with(why), "{told}");
+    }
+}
+
+#[test]
 fn a_known_legacy_server_is_not_probed() {
     // Rule: [VER-018].
     let mut wire = client(plain_client().known_era(Era::Legacy));

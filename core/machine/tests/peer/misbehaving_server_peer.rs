@@ -2,7 +2,7 @@
 //! where a client may.
 
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{CallOptions, ClientMachine, Policy, Reaction};
+use mcp_sansio::peer::{CallOptions, ClientMachine, Event, Policy, Reaction};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Revision, Revisions};
 
@@ -68,7 +68,8 @@ fn a_malformed_response_ends_its_call() {
 fn a_response_is_matched_by_the_value_of_its_id() {
     // Rule: [RPC-006].
     for revision in Revision::ALL {
-        for id in ["2.0", "2e0", "20e-1"] {
+        // Some servers return each id as a string.
+        for id in ["2.0", "2e0", "20e-1", "\"2\""] {
             let mut wire = called(revision);
             wire.send(&result(id, "{}"));
             assert_eq!(wire.told(), "ended with {}", "{id}");
@@ -78,11 +79,71 @@ fn a_response_is_matched_by_the_value_of_its_id() {
             wire.send(&format!(r#"{{"jsonrpc":"2.0","id":2,{members}}}"#));
             assert_eq!(wire.told(), "ended with {}", "{members}");
         }
+        for id in ["\"02\"", "\"+2\"", "\" 2\"", "\"2.0\"", "\"two\"", "\"\""] {
+            let mut wire = called(revision);
+            wire.send(&result(id, "{}"));
+            assert_eq!(wire.told(), "violation: a response to a request that is not in flight");
+            is_alive(wire);
+        }
         // The id may follow what cannot be read.
         let mut wire = called(revision);
         wire.send(r#"{"result":{"content":[Infinity]},"jsonrpc":"2.0","id":2}"#);
         assert!(wire.told().starts_with("violation: malformed"));
         assert_eq!(wire.told(), "failed: the answer is not valid: not JSON");
+    }
+}
+
+#[test]
+fn a_response_in_a_batch_that_the_revision_does_not_have_ends_its_call() {
+    // Rule: [BATCH-010].
+    for revision in Revision::ALL {
+        if revision == Revision::V2025_03_26 {
+            continue;
+        }
+        let mut wire = called(revision);
+        wire.send(&format!("[{},{}]", notification("x/y", "{}"), result("2", "{}")));
+        assert!(wire.told().starts_with("violation: malformed message: batches"));
+        assert_eq!(wire.told(), "failed: the answer is not valid: batches are not accepted");
+        assert_eq!(wire.machine.poll_timeout(), None);
+        let mut wire = called(revision);
+        wire.send(&format!("[{}]", notification("x/y", "{}")));
+        assert!(wire.told().starts_with("violation: malformed message: batches"));
+        is_alive(wire);
+    }
+}
+
+#[test]
+fn the_words_of_an_error_without_an_id_are_reported() {
+    // Rule: [RPC-006].
+    for id in ["\"id\":null,", ""] {
+        let mut wire = called(Revision::V2025_11_25);
+        let error = r#""error":{"code":-32700,"message":"no\u001b[2J licence"}"#;
+        wire.send(&format!(r#"{{"jsonrpc":"2.0",{id}{error}}}"#));
+        assert_eq!(
+            wire.told(),
+            "violation: an error that names no request: no\\u001b[2J licence (-32700)"
+        );
+        is_alive(wire);
+    }
+}
+
+#[test]
+fn half_of_a_surrogate_pair_is_read_as_the_replacement_character() {
+    // RFC 8259, section 8.2: the grammar has them, and what a receiver does is open.
+    for (text, read) in [
+        (r"cut \ud83d", "cut \u{fffd}"),
+        (r"\ude00\ud83d\ude00\uD83D", "\u{fffd}\u{1f600}\u{fffd}"),
+        (r"\\ud83d \ud83d\n", "\\ud83d \u{fffd}\n"),
+        (r"\ud83d\ud83d\ude00", "\u{fffd}\u{1f600}"),
+    ] {
+        for revision in Revision::ALL {
+            let mut wire = called(revision);
+            wire.send(&result("2", &format!(r#"{{"text":"{text}"}}"#)));
+            let Event::Ended(ended) = wire.event() else { panic!("the call has not ended") };
+            let result = ended.outcome.expect("a result");
+            assert_eq!(result.get("text").unwrap().to_text().as_deref(), Some(read));
+            wire.expect_silence();
+        }
     }
 }
 
@@ -200,9 +261,7 @@ fn error_codes_of_a_client_are_mapped_to_those_of_the_revision() {
     let mut wire = client_at(Revision::V2025_11_25, host());
     for (given, sent) in [(-32022, -32603), (-1, -1), (-32602, -32602)] {
         wire.send(&request("1", "roots/list", "{}"));
-        let mcp_sansio::peer::Event::InputRequested(input) = wire.event() else {
-            panic!("an input")
-        };
+        let Event::InputRequested(input) = wire.event() else { panic!("an input") };
         let error = ErrorObject::new(ErrorCode(given), "no");
         wire.machine.refuse_input(input.handle, error, wire.now).unwrap();
         wire.expect_error("1", sent);

@@ -79,6 +79,23 @@ fn a_token_keeps_its_json_type() {
 }
 
 #[test]
+fn a_client_reads_its_token_as_a_string_too() {
+    // Rule: [PROG-001]. Some servers return each number as a string.
+    for revision in Revision::ALL {
+        let mut wire = client_at(revision, plain_client());
+        let options = CallOptions::default().progress();
+        wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
+        let token = wire.message()["params"]["_meta"]["progressToken"].to_string();
+        for (token, progress) in [(format!("\"{token}\""), 1), (token, 2)] {
+            let params = format!(r#"{{"progressToken":{token},"progress":{progress}}}"#);
+            wire.send(&notification("notifications/progress", &params));
+            let Event::Progress(read) = wire.event() else { panic!("no progress") };
+            assert_eq!(read.progress, f64::from(progress));
+        }
+    }
+}
+
+#[test]
 fn progress_over_the_rate_limit_is_dropped() {
     // Rule: [PROG-008].
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
@@ -110,7 +127,7 @@ fn decreasing_progress_is_reported_and_unknown_progress_ignored() {
         assert!(wire.told().starts_with("progress 1"));
         wire.send(&progress(r#"{"progressToken":2,"progress":1}"#));
         assert!(wire.told().starts_with("violation"));
-        for stray in ["3", r#""2""#, "-1"] {
+        for stray in ["3", r#""3""#, r#""02""#, "-1"] {
             wire.send(&progress(&format!(r#"{{"progressToken":{stray},"progress":9}}"#)));
             wire.expect_silence();
         }

@@ -245,6 +245,29 @@ fn a_refused_resource_does_not_keep_another_subscription_of_it() {
 }
 
 #[test]
+fn the_error_for_a_refused_resource_is_reported_and_any_result_is_a_success() {
+    // Rule: [RSRC-004].
+    let filter = SubscriptionFilter::new().resource_subscriptions([
+        "a:1".into(),
+        "a:2".into(),
+        "a:3".into(),
+    ]);
+    let mut wire = client_at(Revision::V2025_11_25, plain_client());
+    let (first, second) = ("a:1".to_owned(), "a:2".to_owned());
+    wire.machine.subscribe(&filter, wire.now).unwrap();
+    let ids: Vec<_> = (0..3).map(|_| wire.message()["id"].to_string()).collect();
+    wire.send(&result(&ids[0], "[]"));
+    assert!(wire.told().starts_with("violation"));
+    wire.send(&result(&ids[1], "null"));
+    assert!(wire.told().starts_with("violation"));
+    wire.send(&error(&ids[2], -32002, r#","data":"gone""#));
+    let Event::Subscribed(subscribed) = wire.event() else { panic!("not subscribed") };
+    assert_eq!(subscribed.honoured.resource_subscriptions, Some(vec![first, second]));
+    let refusal = subscribed.refusal.expect("an error of the server");
+    assert_eq!(refusal.to_string(), "no (-32002)");
+}
+
+#[test]
 fn a_closed_server_ends_its_streams() {
     // Rule: [SUBS-008] [CANC-019] [SUBS-006].
     let mut wire = server(full_server());

@@ -77,6 +77,11 @@ impl Client {
     /// Handles one message that was received on this exchange.
     pub(super) fn deliver(&mut self, id: ExchangeId, text: &[u8], now: Instant) {
         let frame = parse(text, self.peer.parse_limits());
+        if let Err(malformed) = &frame
+            && let Some(repaired) = malformed.repair(text)
+        {
+            return self.deliver(id, &repaired, now);
+        }
         let session = self.exchanges.get(id).and_then(|exchange| exchange.session);
         if session.is_some_and(|number| number != self.legacy.number) {
             return self.deliver_late(frame, now);
@@ -102,10 +107,9 @@ impl Client {
         // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HCLI-003]: a modern
         // response stream belongs to its request.
         let answers = match &response.id {
-            Some(RequestId::Number(number)) => *number == own,
+            Some(id) => id.own_number() == Some(own),
             // An error without an id refers to the request that the exchange carried.
             None => response.outcome.is_err(),
-            Some(_) => false,
         };
         if !answers {
             let what = "a response to a request that its exchange does not carry";
@@ -191,8 +195,8 @@ impl Client {
         let own = message.request().map(|(id, _)| id);
         let (error, addressed) = match parse(body, self.peer.parse_limits()) {
             Ok(Frame::Single(JsonRpc::Response(ResponseMessage { id, outcome: Err(error) }))) => {
-                let addressed = matches!(id, Some(RequestId::Number(id)) if Some(id) == own);
-                (Some(error.into_owned()), addressed || id.is_none())
+                let addressed = id.is_none_or(|id| id.own_number() == own);
+                (Some(error.into_owned()), addressed)
             }
             _ => (None, false),
         };

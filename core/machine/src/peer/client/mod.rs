@@ -240,6 +240,12 @@ impl Client {
         } else {
             parse(frame, limits)
         };
+        if let Err(malformed) = &parsed
+            && let Some(repaired) = malformed.repair(frame)
+        {
+            let event = self.handle_message(&repaired, now)?;
+            return Ok(event.map(Event::into_owned));
+        }
         let flow = self.receive_frame(parsed, frame, index.as_ref(), now);
         if flow.is_err() {
             self.finish_close();

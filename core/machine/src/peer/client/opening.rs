@@ -248,9 +248,12 @@ impl Client {
             return Ok(None);
         };
         let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
-        let Ok(server) = Capabilities::from_server(declared.view(), revision) else {
-            self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
-            return Ok(None);
+        let server = match Capabilities::from_server(declared.view(), revision) {
+            Ok(server) => server,
+            Err(invalid) => {
+                self.fail_opening(OpeningFailure::InvalidCapabilities(invalid));
+                return Ok(None);
+            }
         };
         if self.state != State::Probing(revision) {
             self.request_meta = Some(self.modern_meta(revision));
@@ -356,9 +359,12 @@ impl Client {
         };
         debug_assert_eq!(initializing.revision.era(), Era::Legacy, "asked by the handshake");
         let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
-        let Ok(server) = Capabilities::from_server(declared.view(), revision) else {
-            self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
-            return Ok(None);
+        let server = match Capabilities::from_server(declared.view(), revision) {
+            Ok(server) => server,
+            Err(invalid) => {
+                self.fail_opening(OpeningFailure::InvalidCapabilities(invalid));
+                return Ok(None);
+            }
         };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
         let (method, channel) = (Method::Initialized, Channel::UNSOLICITED);

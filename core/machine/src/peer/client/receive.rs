@@ -1,4 +1,5 @@
 use alloc::borrow::Cow;
+use alloc::string::ToString;
 
 use mcp_sansio_collections::Key;
 
@@ -90,11 +91,7 @@ impl Client {
     fn receive_batch<'f>(&mut self, batch: Batch<'f>, now: Instant) -> Flow<'f> {
         let revision = self.session.as_ref().map(|session| session.revision);
         if revision != Some(Revision::V2025_03_26) {
-            return self.connection.malformed(
-                &Malformed::batch_refused(),
-                revision,
-                Channel::UNSOLICITED,
-            );
+            return self.refuse_batch(batch, now);
         }
         let mut first = None;
         for message in batch {
@@ -111,6 +108,25 @@ impl Client {
             }
         }
         Ok(first)
+    }
+
+    /// Refuses a batch. No other responses arrive to the calls whose responses are in it, so these
+    /// calls end.
+    fn refuse_batch<'f>(&mut self, batch: Batch<'f>, now: Instant) -> Flow<'f> {
+        let mut first = None;
+        for message in batch {
+            let Ok(Message::Response(ResponseMessage { id: Some(id), .. })) = message else {
+                continue;
+            };
+            let response =
+                Malformed { id: Some(id), shape: Shape::Response, ..Malformed::batch_refused() };
+            let event = self.receive_malformed(&response, &[], now)?;
+            self.connection.keep_in_order(&mut first, event);
+        }
+        if first.is_some() {
+            return Ok(first);
+        }
+        self.receive_malformed(&Malformed::batch_refused(), &[], now)
     }
 
     // ------------------------------------------------------------------ responses
@@ -132,7 +148,10 @@ impl Client {
                 }
                 Purpose::KeepAlive => self.connection.keep_alive_answered(now),
                 Purpose::SubscribeResource { subscription, index } => {
-                    self.resource_subscribed(subscription, index, UriState::Unknown, now);
+                    // A result that should be empty is a success, whatever it contains.
+                    let has_result = malformed.reason == Reason::ResultNotObject;
+                    let answer = if has_result { UriState::Honoured } else { UriState::Unknown };
+                    self.resource_subscribed(subscription, index, answer, now);
                 }
                 Purpose::Application | Purpose::Listen => {
                     self.connection.end_call(key, Failure::InvalidAnswer(why));
@@ -160,12 +179,13 @@ impl Client {
         index: Option<&MemberIndex>,
         now: Instant,
     ) -> Flow<'f> {
-        let key = match self.connection.answered(message.id, now) {
-            Ok(Some(key)) => key,
-            Ok(None) => return Ok(None),
-            Err(violation) => {
+        let id = message.id.or_else(|| self.unaddressed(&message.outcome));
+        let key = match (self.connection.answered(id, now), &message.outcome) {
+            (Ok(Some(key)), _) => key,
+            (Ok(None), _) => return Ok(None),
+            (Err(violation), outcome) => {
                 let reaction = self.connection.config.policy.unknown_response;
-                return self.connection.violation(reaction, violation);
+                return self.connection.violation(reaction, with_error(violation, outcome));
             }
         };
         self.connection.observed.call_answered(key, &message.outcome);
@@ -173,6 +193,16 @@ impl Client {
             return self.answer_through_middleware(key, message.outcome, now);
         }
         self.receive_passed_response(key, message.outcome, index, now)
+    }
+
+    /// Returns the id of the request that an error without an id answers: the opening request, while
+    /// nothing else has been sent. Later it could also be about a notification, which some servers
+    /// answer.
+    // JSON-RPC 2.0: the id of a response is null if the id of the request could not be read.
+    fn unaddressed(&self, outcome: &Result<RawJson<'_>, ErrorObject<'_>>) -> Option<RequestId> {
+        let call = self.connection.calls.only()?;
+        let opens = outcome.is_err() && call.purpose == Purpose::Opening;
+        opens.then_some(RequestId::Number(call.id))
     }
 
     /// Handles the response to a call that has passed the middleware.
@@ -203,9 +233,7 @@ impl Client {
                 Ok(None)
             }
             Purpose::SubscribeResource { subscription, index } => {
-                let honoured = outcome.is_ok();
-                let answer = if honoured { UriState::Honoured } else { UriState::Refused };
-                self.resource_subscribed(subscription, index, answer, now);
+                self.resource_answered((subscription, index), outcome, now);
                 Ok(None)
             }
             // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008],
@@ -555,7 +583,7 @@ impl Client {
     // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-019],
     // MCP 2026-07-28 schema.json#CancelledNotification [SUBS-011]
     fn stream_cancelled<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Option<Event<'f>> {
-        let (Some(RequestId::Number(id)), _) = cancellation(params) else { return None };
+        let id = cancellation(params).0?.own_number()?;
         let key = self.connection.calls.by_id(id)?;
         let listens = |call: &Call| call.purpose == Purpose::Listen;
         if !self.connection.calls.get(key).is_some_and(listens) {
@@ -566,6 +594,17 @@ impl Client {
         self.connection.calls.bury(id, &self.connection.config.limits, now);
         Some(ended(key, Ok(RawJson::EMPTY_OBJECT)))
     }
+}
+
+/// Adds the error to the report of a response that names no request.
+fn with_error(violation: Violation, outcome: &Result<RawJson<'_>, ErrorObject<'_>>) -> Violation {
+    let excerpt = match (&violation, outcome) {
+        (Violation::UnknownResponse(None), Err(error)) => {
+            TransportFailure::excerpt(error.to_string().as_bytes())
+        }
+        _ => None,
+    };
+    excerpt.map_or(violation, Violation::UnaddressedError)
 }
 
 /// Returns the id and the reason from the parameters of a cancellation.

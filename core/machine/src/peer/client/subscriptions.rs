@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::Key;
 
 use crate::gate::metadata::SUBSCRIPTION_ID;
-use crate::jsonrpc::{AsJson, RawJson, RequestId, WriteJson, write_string};
+use crate::jsonrpc::{AsJson, ErrorObject, RawJson, RequestId, WriteJson, write_string};
 use crate::peer::calls::{Call, Calls, Purpose, Timing};
 use crate::peer::error::CommandError;
 use crate::peer::event::{Event, Subscribed, Violation};
@@ -24,6 +24,8 @@ pub(super) struct Legacy {
     filter: SubscriptionFilter,
     uris: Vec<(String, UriState)>,
     waiting: usize,
+    /// The first error with which the server refused a resource.
+    refusal: Option<ErrorObject<'static>>,
     /// Whether all resources were subscribed in a previous session and so far also in this one, so
     /// there is no change to report.
     renewed: bool,
@@ -129,8 +131,14 @@ impl Client {
             .map(|uri| (uri.clone(), if offered { UriState::Asked } else { UriState::Refused }))
             .collect();
         let waiting = if offered { uris.len() } else { 0 };
-        let legacy =
-            Legacy { filter: filter.clone(), uris, waiting, renewed: false, unreported: false };
+        let legacy = Legacy {
+            filter: filter.clone(),
+            uris,
+            waiting,
+            refusal: None,
+            renewed: false,
+            unreported: false,
+        };
         self.subscriptions.push((key, legacy));
         if waiting == 0 {
             self.subscribed(key);
@@ -203,6 +211,23 @@ impl Client {
         }
     }
 
+    /// Handles the response to the subscription to one resource.
+    pub(super) fn resource_answered(
+        &mut self,
+        (subscription, index): (Key, u32),
+        outcome: Result<RawJson<'_>, ErrorObject<'_>>,
+        now: Instant,
+    ) {
+        let Err(error) = outcome else {
+            return self.resource_subscribed(subscription, index, UriState::Honoured, now);
+        };
+        let found = self.subscriptions.iter_mut().find(|(key, _)| *key == subscription);
+        if let Some((_, legacy)) = found {
+            legacy.refusal.get_or_insert_with(|| error.into_owned());
+        }
+        self.resource_subscribed(subscription, index, UriState::Refused, now);
+    }
+
     /// Records the server's response for one resource, or the lack of one.
     pub(super) fn resource_subscribed(
         &mut self,
@@ -253,7 +278,8 @@ impl Client {
             .collect();
         honoured.resource_subscriptions = (!uris.is_empty()).then_some(uris);
         let subscription = CallHandle::new(key);
-        let event = Event::Subscribed(Subscribed { subscription, honoured });
+        let refusal = legacy.refusal.clone();
+        let event = Event::Subscribed(Subscribed { subscription, honoured, refusal });
         self.connection.events.push_back(event);
     }
 
@@ -287,7 +313,7 @@ impl Client {
             return Some(Event::Violation(violation));
         }
         let honoured = filter.decode().ok()?;
-        Some(Event::Subscribed(Subscribed { subscription, honoured }))
+        Some(Event::Subscribed(Subscribed { subscription, honoured, refusal: None }))
     }
 
     /// Returns the subscriptions that a notification belongs to.
@@ -323,10 +349,8 @@ impl Client {
     }
 
     fn listen_stream(&self, params: &RawJson<'_>) -> Option<CallHandle> {
-        let RequestId::Number(id) = params.get("_meta")?.get(SUBSCRIPTION_ID)?.decode().ok()?
-        else {
-            return None;
-        };
+        let id: RequestId = params.get("_meta")?.get(SUBSCRIPTION_ID)?.decode().ok()?;
+        let id = id.own_number()?;
         let key = self.connection.calls.by_id(id)?;
         let call = self.connection.calls.get(key)?;
         (call.purpose == Purpose::Listen).then_some(CallHandle::new(key))

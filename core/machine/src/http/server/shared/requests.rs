@@ -388,9 +388,9 @@ impl Server {
         if self.reader.is_modern(head, read.is_some_and(names_revision)) {
             return Effect::None;
         }
-        let of_replica = |id: Option<RequestId>| match id {
-            Some(RequestId::Number(id)) => u32::try_from(id).ok().map(replica_of),
-            _ => None,
+        let of_replica = |id: Option<RequestId>| {
+            let id = id?.own_number()?;
+            u32::try_from(id).ok().map(replica_of)
         };
         match message {
             Message::Request(request) => match Method::parse(&request.method) {
