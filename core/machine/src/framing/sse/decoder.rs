@@ -7,7 +7,7 @@ use memchr::memchr2;
 
 use super::super::buffer::Buffer;
 use super::super::memory::Memory;
-use super::{FrameError, SseEvent, milliseconds, set, value};
+use super::{FrameError, SSE_FIELD_LENGTH_MAX, SseEvent, milliseconds, set, value};
 
 /// Initial capacity of a growing decoder: an open stream usually carries several events.
 pub(super) const INITIAL: usize = 2 * 1024;
@@ -20,7 +20,7 @@ pub(super) const INITIAL: usize = 2 * 1024;
 ///
 /// The limit covers a line with its line end, plus the data of its event so far; comments do not
 /// count. In addition the decoder keeps one event type and two ids, each at most
-/// [`SSE_FIELD_LENGTH_MAX`](super::SSE_FIELD_LENGTH_MAX) bytes as received.
+/// [`SSE_FIELD_LENGTH_MAX`] bytes as received.
 ///
 /// Each byte is searched once. It is moved at most once to join the lines of an event's data, and
 /// at most once more each time that the storage fills up.
@@ -147,13 +147,7 @@ impl<'b> SseDecoder<'b> {
             if mem::take(&mut self.dropped) {
                 self.pass(next);
             } else if end > self.line {
-                if let Err(error) = self.take_field(self.line..end, next) {
-                    self.drop_event();
-                    self.pass(next);
-                    if !mem::replace(&mut self.skipping, true) {
-                        return Some(Err(error));
-                    }
-                }
+                self.take_field(self.line..end, next);
             } else if let Some(lengths) = self.end_event(next) {
                 break lengths;
             }
@@ -289,23 +283,23 @@ impl<'b> SseDecoder<'b> {
 
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [SSE-013]: a comment has
     // an empty field name here, and like every unknown field it is ignored.
-    fn take_field(&mut self, line: Range<usize>, next: usize) -> Result<(), FrameError> {
+    fn take_field(&mut self, line: Range<usize>, next: usize) {
         let bytes = &self.buffer.bytes()[line.clone()];
         if let Some(value) = value(bytes, b"data") {
             let length = value.len();
             if !self.skipping {
-                self.take_data(line.end - length..line.end, next);
-                return Ok(());
+                return self.take_data(line.end - length..line.end, next);
             }
         } else if let Some(value) = value(bytes, b"event") {
             match value {
                 // An empty type means `message`.
                 b"message" => self.event.clear(),
-                _ => set(&mut self.event, value)?,
+                _ => set(&mut self.event, &value[..value.len().min(SSE_FIELD_LENGTH_MAX)]),
             }
         } else if let Some(value) = value(bytes, b"id") {
             if !value.contains(&0) {
-                set(&mut self.next_id, value)?;
+                let kept = if value.len() > SSE_FIELD_LENGTH_MAX { &[][..] } else { value };
+                set(&mut self.next_id, kept);
                 self.has_next_id = true;
             }
         } else if let Some(value) = value(bytes, b"retry")
@@ -315,7 +309,6 @@ impl<'b> SseDecoder<'b> {
             self.retry = Some(retry);
         }
         self.pass(next);
-        Ok(())
     }
 
     /// The first line of data stays in place; later lines move up to it.

@@ -17,6 +17,9 @@ pub use encoder::{SseFieldError, write_comment, write_event, write_event_id, wri
 /// Maximum length of an event's type and of its id, in bytes. An id is sent back in a header, and
 /// servers commonly accept 8 KiB for all headers together; the last id is kept as long as its
 /// stream.
+///
+/// A longer type is read up to this length. A longer id is read as an empty one, after which a
+/// stream cannot be resumed.
 pub const SSE_FIELD_LENGTH_MAX: usize = 1024;
 
 /// An event that borrows from the decoder.
@@ -58,14 +61,10 @@ fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// Replaces invalid UTF-8, as the HTML standard specifies.
-fn set(text: &mut String, value: &[u8]) -> Result<(), FrameError> {
-    if value.len() > SSE_FIELD_LENGTH_MAX {
-        return Err(FrameError::TooLong { limit: SSE_FIELD_LENGTH_MAX });
-    }
+fn set(text: &mut String, value: &[u8]) {
     text.clear();
     if let Ok(value) = str::from_utf8(value) {
-        text.push_str(value);
-        return Ok(());
+        return text.push_str(value);
     }
     for chunk in value.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -73,7 +72,6 @@ fn set(text: &mut String, value: &[u8]) -> Result<(), FrameError> {
             text.push(char::REPLACEMENT_CHARACTER);
         }
     }
-    Ok(())
 }
 
 /// Parses one or more digits. A number too large for the type saturates.
