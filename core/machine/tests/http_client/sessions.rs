@@ -134,6 +134,20 @@ fn a_call_is_moved_to_a_new_session_once() {
 }
 
 #[test]
+fn an_empty_session_id_is_none_and_a_repeated_one_is_one() {
+    // Rule: [SESS-001] [SESS-003].
+    for (written, session) in [("", ""), ("s1, s1", " session=s1"), (" ", "")] {
+        let revisions = Revisions::only(LATEST);
+        let mut net = Net::new(peer_options().revisions(revisions), http_options());
+        net.sent();
+        net.initialize(1, 1, LATEST, Some(written));
+        assert_eq!(net.told(), "opened at 2025-11-25\n", "{written:?}");
+        let expected = format!("#2 POST notifications/initialized version=2025-11-25{session}\n");
+        assert_eq!(net.sent(), expected);
+    }
+}
+
+#[test]
 fn the_number_of_unusable_sessions_is_bounded() {
     // Rule: [SESS-009].
     let mut net = Net::legacy(LATEST);
@@ -318,7 +332,7 @@ fn calls_made_during_a_reconnection_wait_for_the_new_session() {
 fn a_session_id_that_is_not_a_valid_header_value_is_refused() {
     // Rule: [SESS-003].
     let long = "x".repeat(4097);
-    for id in ["a b", "a\tb", "\u{e9}", "", &long] {
+    for id in ["a b", "a\tb", "\u{e9}", "s1, s2", &long] {
         let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
         net.sent();
         net.initialize(1, 1, LATEST, Some(id));

@@ -48,8 +48,8 @@ impl<'a> IncomingResponse<'a> {
         }
     }
 
-    /// Adds a header field. Fields that the protocol does not use are ignored. If a field is
-    /// repeated, the first value is used, except for `WWW-Authenticate`.
+    /// Adds a header field. Fields that the protocol does not use are ignored, and so is an empty
+    /// session id. If a field is repeated, the first value is used, except for `WWW-Authenticate`.
     // MCP 2025-11-25 basic/transports#session-management [SESS-015]: names are case-insensitive.
     // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]
     pub fn field(&mut self, name: &str, value: &'a [u8]) {
@@ -60,7 +60,9 @@ impl<'a> IncomingResponse<'a> {
             11 if name.eq_ignore_ascii_case("retry-after") => &mut self.retry_after,
             12 if name.eq_ignore_ascii_case("content-type") => &mut self.content_type,
             14 if name.eq_ignore_ascii_case("mcp-session-id") => {
-                self.session_id.get_or_insert(Hidden(value));
+                if !value.is_empty() {
+                    self.session_id.get_or_insert(Hidden(without_repetition(value)));
+                }
                 return;
             }
             16 if name.eq_ignore_ascii_case("content-encoding") => &mut self.content_encoding,
@@ -138,5 +140,32 @@ impl<'a> IncomingResponse<'a> {
         ];
         let challenges = self.challenges.iter().map(|value| ("www-authenticate", *value));
         fields.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(challenges)
+    }
+}
+
+/// Returns the session id of a field that was sent several times and joined by an intermediary (RFC
+/// 9110, section 5.3). No id contains a space, so a separator cannot be part of one.
+// MCP 2025-11-25 basic/transports#session-management [SESS-003]
+fn without_repetition(value: &[u8]) -> &[u8] {
+    let end = value.windows(2).position(|pair| pair == b", ").unwrap_or(value.len());
+    let (first, rest) = value.split_at(end);
+    let repeated = rest.chunks(end + 2).all(|part| part.get(2..) == Some(first));
+    if repeated { first } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_id_that_was_joined_with_itself_is_one() {
+        for value in ["abc", "abc, abc", "abc, abc, abc", "abc,abc"] {
+            let expected = value.split(", ").next().unwrap_or_default();
+            assert_eq!(without_repetition(value.as_bytes()), expected.as_bytes());
+        }
+        for value in ["a, b", "a, a, b", "a, ", ", a", "a,  a", "ab, a", "a, ab", "a, a,", "a, a, "]
+        {
+            assert_eq!(without_repetition(value.as_bytes()), value.as_bytes());
+        }
     }
 }

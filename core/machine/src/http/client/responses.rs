@@ -111,19 +111,19 @@ impl Client {
         now: Instant,
     ) -> bool {
         let Some(text) = head.session_id else { return true };
-        self.legacy.key = SessionKey::parse(text.0, self.options.limits.session_id_length_max);
-        if let Some(key) = &self.legacy.key {
-            self.peer.change_transport(|transport| transport.session_id = Some(key.text().into()));
+        match SessionKey::parse(text.0, self.options.limits.session_id_length_max) {
+            Ok(key) => {
+                let shown = key.text().into();
+                self.peer.change_transport(|transport| transport.session_id = Some(shown));
+                self.legacy.key = Some(key);
+                true
+            }
+            Err(what) => {
+                self.legacy.key = None;
+                self.invalid_response(id, what, now);
+                false
+            }
         }
-        if self.legacy.key.is_none() {
-            self.invalid_response(
-                id,
-                "the session id is not visible ASCII, or exceeds the limit `session_id_length_max`",
-                now,
-            );
-            return false;
-        }
-        true
     }
 
     /// Handles a response that the transport does not allow for a request.

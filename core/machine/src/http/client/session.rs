@@ -34,14 +34,17 @@ pub(super) struct LegacySession {
 pub(super) struct SessionKey(ByteString);
 
 impl SessionKey {
-    /// Returns `None` if the id is not valid.
+    /// # Errors
+    ///
+    /// Returns what is wrong with the id.
     // MCP 2025-11-25 basic/transports#session-management [SESS-003]
-    pub(super) fn parse(text: &[u8], length_max: usize) -> Option<Self> {
-        let visible = text.iter().all(|byte| (0x21..=0x7E).contains(byte));
-        if text.is_empty() || text.len() > length_max || !visible {
-            return None;
+    pub(super) fn parse(text: &[u8], length_max: usize) -> Result<Self, &'static str> {
+        if text.len() > length_max {
+            return Err("the session id is longer than the limit `session_id_length_max`");
         }
-        core::str::from_utf8(text).ok().map(|text| Self(text.into()))
+        let visible = !text.is_empty() && text.iter().all(|byte| (0x21..=0x7E).contains(byte));
+        let id = core::str::from_utf8(text).ok().filter(|_| visible);
+        id.map(|id| Self(id.into())).ok_or("the session id is not visible ASCII")
     }
 }
 
@@ -231,7 +234,7 @@ mod tests {
         assert_eq!(&*key.0, "!secret~");
         assert!(!format!("{key:?}").contains("secret"));
         for text in [&b""[..], b"a b", b"a\tb", b"a\x7f", b"\xc3\xa9", b"a\r\nb", b"too long!"] {
-            assert!(SessionKey::parse(text, 8).is_none(), "{}", text.escape_ascii());
+            assert!(SessionKey::parse(text, 8).is_err(), "{}", text.escape_ascii());
         }
     }
 }
