@@ -175,6 +175,24 @@ fn a_permanently_lost_stream_is_reported() {
 }
 
 #[test]
+fn a_stream_that_the_server_still_holds_is_requested_again() {
+    // Rule: [SSE-009] [HCLI-009].
+    for status in [400, 409] {
+        let mut net = Net::legacy(LATEST);
+        net.broken(3);
+        for exchange in 4..6 {
+            assert!(net.wait_for_request().1.ends_with("GET version=2025-11-25 session=s1\n"));
+            net.answer(exchange, status, &[], "Only one stream is allowed per session");
+            assert_eq!(net.told(), "", "{status}");
+        }
+        assert!(net.wait_for_request().1.starts_with("#6 GET"));
+        net.answer_head(6, 200, EVENTS);
+        net.body(6, &event(&notification("info")));
+        assert!(net.told().starts_with("notifications/message"));
+    }
+}
+
+#[test]
 fn an_idle_stream_can_be_closed_any_number_of_times() {
     let mut net = Net::legacy(LATEST);
     for exchange in 3..30 {

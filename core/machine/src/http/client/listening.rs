@@ -89,7 +89,10 @@ impl Client {
             return self.session_ended(id, now);
         }
         let Some(exchange) = self.detach(id, now) else { return };
-        if is_passing(status) {
+        // A server that offers one stream for each session may not have noticed yet that the
+        // previous one is gone, for example behind a proxy.
+        let occupied = stood && matches!(status, 400 | 409);
+        if is_passing(status) || occupied {
             let retry_after = head.retry_after.and_then(seconds);
             return self.listen_later(exchange.stream, retry_after, now);
         }
