@@ -243,6 +243,21 @@ fn other_redirects_are_refused_by_name() {
 }
 
 #[test]
+fn a_get_stays_a_get_when_it_is_redirected() {
+    for status in [301, 302, 303, 307, 308] {
+        let mut net = Net::legacy(LATEST);
+        net.broken(3);
+        assert!(net.wait_for_request().1.starts_with("#4 GET"));
+        net.answer(4, status, &[("location", "/events")], "moved");
+        let expected = "#5 GET to https://example.com/events version=2025-11-25 session=s1\n";
+        assert_eq!(net.sent(), expected);
+        net.answer_head(5, 200, EVENTS);
+        net.body(5, &event(&crate::net::notification("info")));
+        assert!(net.told().starts_with("notifications/message"));
+    }
+}
+
+#[test]
 fn events_of_unknown_exchanges_are_ignored() {
     let (mut net, n) = calling_with(ClientLimits::default(), true);
     net.body(n, "before the head");

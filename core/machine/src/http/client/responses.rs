@@ -197,7 +197,10 @@ impl Client {
         let target = head.location.unwrap_or_default();
         let target = String::from_utf8_lossy(&target[..target.len().min(LOCATION_LENGTH_MAX)]);
         let resolved = exchange.url.resolve(&target).ok();
-        let keeps = matches!(head.status.0, 307 | 308);
+        // RFC 9110, sections 15.4.2 to 15.4.4: only a POST may become a GET.
+        let gets = !matches!(exchange.purpose, Purpose::Post | Purpose::End);
+        let keeps =
+            matches!(head.status.0, 307 | 308) || (gets && matches!(head.status.0, 301..=303));
         let followed = resolved.filter(|url| {
             keeps
                 && head.location.is_some()
