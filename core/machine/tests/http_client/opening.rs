@@ -72,15 +72,103 @@ fn modern_errors_keep_the_client_modern() {
 
 #[test]
 fn a_modern_server_without_discover_is_opened_at_the_latest_modern_revision() {
-    // Rule: [VER-014] [VER-028].
+    // Rule: [VER-014] [VER-018] [VER-028].
+    let missing = |id: &str| error(id, -32601, "");
+    // It refuses the handshake too, in one of the ways of a modern server.
+    for (status, refusal) in
+        [(404, missing("2")), (400, error("null", -32020, "")), (405, "".into())]
+    {
+        let mut net = Net::plain();
+        net.sent();
+        net.answer(1, 404, JSON, &missing("1"));
+        assert_eq!(net.sent(), "#2 POST initialize\n");
+        net.answer(2, status, JSON, &refusal);
+        if status == 405 {
+            assert_eq!(net.sent(), "#3 GET\n");
+            net.answer(3, 405, &[], "");
+        }
+        assert!(net.sent().ends_with(" POST server/discover\n"), "{status}");
+        let again = net.last();
+        net.answer(again, 404, JSON, &missing("3"));
+        assert_eq!(net.told(), "opened at 2026-07-28\n", "{status}");
+        assert_eq!(net.client.era(), Some(Era::Modern));
+        net.call_echo();
+        assert!(net.sent().ends_with(" POST tools/call\n"), "{status}");
+        net.json(net.last(), &result(net.id_of(net.last()), OK));
+        assert_eq!(net.told(), format!("call 1: {OK}\n"));
+    }
+    // A client without the handshake has no other choice.
+    let mut net = Net::new(peer_options().revisions(Revisions::MODERN), http_options());
+    net.sent();
+    net.answer(1, 404, JSON, &missing("1"));
+    assert_eq!(net.told(), "opened at 2026-07-28\n");
+}
+
+#[test]
+fn a_server_that_refuses_only_the_probe_is_opened_with_the_handshake() {
+    // Rule: [VER-018] [VER-025].
+    type Script = fn(&mut Net);
+    let scripts: [Script; 10] = [
+        |net| net.answer(1, 404, JSON, &error("1", -32601, "")),
+        |net| net.answer(1, 500, JSON, &error("1", -32601, "")),
+        |net| net.answer(1, 500, JSON, &error("1", -32603, "")),
+        |net| net.answer(1, 500, &[], "Missing handler"),
+        |net| net.answer(1, 501, &[], ""),
+        |net| net.answer(1, 401, &[("www-authenticate", "Bearer")], ""),
+        |net| net.answer(1, 403, JSON, &error("1", -32001, "")),
+        |net| net.answer(1, 200, EVENTS, ": nothing\n\n"),
+        |net| {
+            net.answer_head(1, 200, EVENTS);
+            net.broken(1);
+        },
+        |net| net.broken(1),
+    ];
+    for (script, at) in scripts.into_iter().zip(0..) {
+        let mut net = Net::plain();
+        net.sent();
+        script(&mut net);
+        assert_eq!(net.sent(), "#2 POST initialize\n", "script {at}");
+        net.initialize(2, 2, Revision::V2025_11_25, Some("s1"));
+        assert_eq!(net.told(), "opened at 2025-11-25\n", "script {at}");
+        assert_eq!(net.client.era(), Some(Era::Legacy));
+    }
+}
+
+#[test]
+fn a_modern_server_that_fails_once_is_probed_again() {
+    // Rule: [VER-018].
     let mut net = Net::plain();
     net.sent();
-    net.answer(1, 404, JSON, &error("1", -32601, ""));
+    net.answer(1, 500, &[], "out of memory");
+    assert_eq!(net.sent(), "#2 POST initialize\n");
+    net.answer(2, 400, JSON, &error("2", -32022, r#","data":{"supported":["2026-07-28"]}"#));
+    assert_eq!(net.sent(), "#3 POST server/discover\n");
+    net.json(3, &result(3, DISCOVERED));
     assert_eq!(net.told(), "opened at 2026-07-28\n");
-    net.call_echo();
-    assert_eq!(net.sent(), "#2 POST tools/call\n");
-    net.json(2, &result(2, OK));
-    assert_eq!(net.told(), format!("call 1: {OK}\n"));
+}
+
+#[test]
+fn the_opening_waits_as_long_as_the_server_asks_for() {
+    for status in [429, 503] {
+        let mut net = Net::plain();
+        assert_eq!(net.sent(), "#1 POST server/discover\n");
+        net.answer(1, status, &[("retry-after", "1")], "starting");
+        net.expect_silence();
+        let (waited, sent) = net.wait_for_request();
+        assert!(waited >= Duration::from_secs(1) && waited < Duration::from_secs(3), "{waited:?}");
+        assert_eq!(sent, "#2 POST server/discover\n");
+        net.answer(2, 400, &[], "");
+        assert_eq!(net.sent(), "#3 POST initialize\n");
+        net.answer(3, status, &[("retry-after", "1")], "starting");
+        assert_eq!(net.wait_for_request().1, "#4 POST initialize\n");
+        net.initialize(4, 2, Revision::V2025_11_25, None);
+        assert_eq!(net.told(), "opened at 2025-11-25\n");
+    }
+    // Not longer than the opening may take.
+    let mut net = Net::plain();
+    net.sent();
+    net.answer(1, 503, &[("retry-after", "61")], "");
+    assert!(net.told().contains("refused with HTTP status 503"));
 }
 
 #[test]
@@ -124,17 +212,28 @@ fn failures_unrelated_to_the_era_are_reported_unchanged() {
         ),
         (403, &[], "denies access, with HTTP status 403; ask its operator"),
         (500, &[], "refused with HTTP status 500"),
-        (503, &[("retry-after", "7")], "refused with HTTP status 503"),
+        (503, &[], "refused with HTTP status 503"),
         (429, &[], "refused with HTTP status 429"),
     ] {
         let mut net = Net::plain();
         net.sent();
         net.answer(1, status, fields, "");
+        if matches!(status, 401 | 403 | 500) {
+            assert_eq!(net.sent(), "#2 POST initialize\n");
+            net.answer(2, status, fields, "");
+        }
         let told = net.told();
         assert!(told.starts_with("closed: could not open") && told.contains(expected), "{told}");
         let sent = net.sent();
-        assert!(matches!(&*sent, "" | "#1 abort\n"), "{sent}");
+        assert!(sent.lines().all(|line| line.ends_with("abort")), "{sent}");
         assert!(net.client.is_drained());
+    }
+    // A client without the handshake reports the first one.
+    for (status, expected) in [(401, "requires authorization"), (500, "HTTP status 500")] {
+        let mut net = Net::new(peer_options().revisions(Revisions::MODERN), http_options());
+        net.sent();
+        net.answer(1, status, &[], "");
+        assert!(net.told().contains(expected), "{status}");
     }
     for (failure, expected) in [
         (ExchangeFailure::NotSent, "could not be reached"),
@@ -143,6 +242,10 @@ fn failures_unrelated_to_the_era_are_reported_unchanged() {
         let mut net = Net::plain();
         net.sent();
         net.failed(1, failure);
+        if failure == ExchangeFailure::Broken {
+            assert_eq!(net.sent(), "#2 POST initialize\n");
+            net.failed(2, failure);
+        }
         assert!(net.told().contains(expected));
         net.expect_silence();
     }

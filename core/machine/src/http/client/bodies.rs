@@ -184,13 +184,6 @@ impl Client {
         else {
             return;
         };
-        let excerpt = TransportFailure::excerpt(&refusal.body);
-        if let Some(mut failure) = refusal.unauthorized {
-            if let TransportFailure::Unauthorized { body, .. } = &mut failure {
-                *body = excerpt;
-            }
-            return self.message_failed(message, failure, now);
-        }
         let body = if refusal.overlong { &[][..] } else { &refusal.body };
         let own = message.request().map(|(id, _)| id);
         let (error, addressed) = match parse(body, self.peer.parse_limits()) {
@@ -200,16 +193,23 @@ impl Client {
             }
             _ => (None, false),
         };
-        let failure = TransportFailure::Status {
-            status: refusal.status,
-            retry_after: refusal.retry_after,
-            error: error.clone(),
-            body: excerpt,
+        let excerpt = TransportFailure::excerpt(&refusal.body);
+        let failure = match refusal.unauthorized {
+            Some(TransportFailure::Unauthorized { status, challenge, .. }) => {
+                TransportFailure::Unauthorized { status, challenge, body: excerpt }
+            }
+            _ => TransportFailure::Status {
+                status: refusal.status,
+                retry_after: refusal.retry_after,
+                error: error.clone(),
+                body: excerpt,
+            },
         };
         match (&message.kind, error) {
-            (MessageKind::Request(request, RequestKind::Discover), error) => {
-                self.probe_refused(*request, error, failure, now);
+            (MessageKind::Request(_, RequestKind::Discover), error) => {
+                self.probe_refused(message, error, failure, now);
             }
+            _ if failure.is_authorization_failure() => self.message_failed(message, failure, now),
             (MessageKind::Request(_, RequestKind::Initialize), error)
                 if matches!(self.transport, Transport::Streamable) =>
             {

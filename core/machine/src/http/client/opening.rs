@@ -9,8 +9,8 @@ use crate::jsonrpc::{ErrorCode, ErrorObject};
 use crate::peer::{CloseReason, Failure, OpeningFailure, TransportFailure};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
-use super::message::Message;
-use super::responses::is_passing;
+use super::message::{Message, RequestKind};
+use super::responses::{is_passing, is_unavailable};
 use super::{Client, IncomingResponse, Transport};
 
 /// State of the probe for a server of the 2024-11-05 transport.
@@ -35,26 +35,61 @@ impl LegacyProbe {
 impl Client {
     /// Handles a refused probe.
     // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025] [VER-026]
-    // [VER-027] [VER-028]
+    // [VER-027]
     pub(super) fn probe_refused(
         &mut self,
-        request: i64,
+        message: Message,
         error: Option<ErrorObject<'static>>,
         failure: TransportFailure,
         now: Instant,
     ) {
-        let TransportFailure::Status { status, .. } = failure else { return };
+        let Some((request, _)) = message.request() else { return };
+        let status = match &failure {
+            TransportFailure::Status { status, .. }
+            | TransportFailure::Unauthorized { status, .. } => *status,
+            _ => return,
+        };
+        let denied = failure.is_authorization_failure();
+        let code = error.as_ref().map(|error| error.code);
         match error {
             // The server is modern: the code of the error determines the next step.
-            Some(error) if error.code.is_modern_error() => self.answer_with(request, error, now),
-            Some(error) if status == 404 && error.code == ErrorCode::METHOD_NOT_FOUND => {
-                self.peer.assume_modern(request, now);
+            Some(error) if error.code.is_modern_error() && !denied => {
+                return self.answer_with(request, error, now);
             }
             // The server is temporarily unable to respond, which does not reveal its era.
-            _ if is_passing(status) => {
-                self.peer.fail_call(request, Failure::Transport(failure), now);
+            _ if is_unavailable(status) => return self.message_failed(message, failure, now),
+            _ => {}
+        }
+        // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-014]: "Servers MUST
+        // implement `server/discover`", so it is not certain that a server without it is modern.
+        // MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [VER-028]
+        let lacks_method = status == 404 && code == Some(ErrorCode::METHOD_NOT_FOUND);
+        // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+        // [VER-018]: "Anything else identifies a legacy server." Some servers answer an unknown
+        // method with 500, and others let only the handshake pass without authorization. Since the
+        // same statuses have other reasons too, the server is probed again if it refuses the
+        // handshake.
+        if !(lacks_method || denied || status >= 500) {
+            return self.peer.probe_unsupported(request, now);
+        }
+        let Some(message) = self.try_handshake(message, now) else { return };
+        if lacks_method {
+            self.peer.assume_modern(request, now);
+        } else {
+            self.message_failed(message, failure, now);
+        }
+    }
+
+    /// Tries the handshake if the message is a probe that failed in a way that does not reveal the
+    /// era. Returns any other message, and a probe if there is no legacy revision to try.
+    pub(super) fn try_handshake(&mut self, message: Message, now: Instant) -> Option<Message> {
+        match message.request() {
+            Some((request, RequestKind::Discover))
+                if self.peer.probe_inconclusive(request, now) =>
+            {
+                None
             }
-            _ => self.peer.probe_unsupported(request, now),
+            _ => Some(message),
         }
     }
 
@@ -70,7 +105,7 @@ impl Client {
         let Some((request, _)) = message.request() else { return };
         let TransportFailure::Status { status, .. } = failure else { return };
         if is_passing(status) {
-            return self.peer.fail_call(request, Failure::Transport(failure), now);
+            return self.message_failed(message, failure, now);
         }
         // A modern error, or one that lists versions, comes from a server that has this endpoint.
         // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions

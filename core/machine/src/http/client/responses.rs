@@ -152,11 +152,17 @@ impl Client {
         }
     }
 
-    /// Handles a failed POST whose failure does not reveal the era of the server.
+    /// Handles a failed POST.
     pub(super) fn post_failed(&mut self, id: ExchangeId, failure: TransportFailure, now: Instant) {
         let Some(mut exchange) = self.detach(id, now) else { return };
         let Some(message) = exchange.message.take() else { return };
-        self.message_failed(message, failure, now);
+        let message = match failure {
+            TransportFailure::Broken => self.try_handshake(message, now),
+            _ => Some(message),
+        };
+        if let Some(message) = message {
+            self.message_failed(message, failure, now);
+        }
     }
 
     pub(super) fn message_failed(
@@ -306,6 +312,11 @@ impl Client {
 /// Returns whether a status is a temporary failure.
 pub(super) const fn is_passing(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..=599)
+}
+
+/// Returns whether a status says that the server did not look at the request.
+pub(super) const fn is_unavailable(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 502..=504)
 }
 
 /// Parses `Retry-After` in seconds. Dates are ignored, because no calendar is available here.

@@ -131,9 +131,10 @@ impl Client {
         if message.revision.is_some() {
             // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008],
             // MCP 2026-07-28 changelog#major-changes [HCLI-012]: a modern stream cannot be resumed.
-            let Exchange { message: Some(mut message), stream: Some(stream), .. } = exchange else {
+            let Exchange { message: Some(message), stream: Some(stream), .. } = exchange else {
                 return;
             };
+            let Some(mut message) = self.try_handshake(message, now) else { return };
             if asks == RequestKind::Listen && (stream.heard || stream.reopened) {
                 message.attempts = Some(stream.attempts);
             }
@@ -190,7 +191,7 @@ impl Client {
         }
     }
 
-    /// Schedules another attempt of a call that was not executed, if its time and the limit of
+    /// Schedules another attempt of a call or of the opening that was not executed, if its time and the limit of
     /// attempts allow one. Returns the message otherwise.
     pub(super) fn send_again_later(
         &mut self,
@@ -199,8 +200,13 @@ impl Client {
         now: Instant,
     ) -> Option<Message> {
         let Some((request, asks)) = message.request() else { return Some(message) };
-        let is_call = asks != RequestKind::Listen && self.peer.is_from_application(request);
-        if !is_call || !failure.is_postponement() {
+        let repeats = match asks {
+            RequestKind::Listen => false,
+            // A server that is not there is reported at once.
+            RequestKind::Discover | RequestKind::Initialize => failure.retry_after().is_some(),
+            _ => self.peer.is_from_application(request),
+        };
+        if !repeats || !failure.is_postponement() {
             return Some(message);
         }
         let attempts = message.attempts.take().unwrap_or_else(|| self.attempts());

@@ -199,6 +199,13 @@ impl Client {
         }
     }
 
+    /// The probe failed in a way that does not reveal the era: the handshake is tried, and if the
+    /// server refuses it, the server is probed again. Returns `false`, without an effect, if there
+    /// is no legacy revision to try.
+    pub(crate) fn probe_inconclusive(&mut self, id: i64, now: Instant) -> bool {
+        self.newest_legacy().is_some() && (!self.take_opening(id, now) || self.guess_legacy(now))
+    }
+
     /// The server is modern, but does not report its revisions and capabilities.
     ///
     /// Assumes this client's latest modern revision and all capabilities. The server itself refuses

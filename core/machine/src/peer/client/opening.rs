@@ -102,6 +102,15 @@ impl Client {
         true
     }
 
+    /// Tries the handshake after a probe that did not reveal the era. If the server refuses it, it
+    /// is probed again. Returns `false`, without an effect, if there is no legacy revision to try.
+    #[cfg(feature = "http")]
+    pub(super) fn guess_legacy(&mut self, now: Instant) -> bool {
+        let Some(revision) = self.newest_legacy() else { return false };
+        self.send_initialize(Initializing { revision, guessed: true, told: false }, now);
+        true
+    }
+
     fn send_discover(&mut self, revision: Revision, now: Instant) {
         self.state = State::Probing(revision);
         self.probed = true;
