@@ -18,10 +18,11 @@ use serde::de::IgnoredAny;
 /// | --- | --- |
 /// | `command`, `args`, `env`, `cwd` | a program that is the server: its name or path, arguments, additional environment variables, and working directory |
 /// | `url`, `headers` | the URL of a server on HTTP, and header fields of each request |
-/// | `type` | `stdio`, `http` (or `streamable-http`, `streamableHttp`), or `sse`; only needed for an entry with both `command` and `url` |
-/// | `disabled` | if `true`, the entry is skipped |
+/// | `type` | `stdio`, `http` (or `streamable-http`, `streamableHttp`), or `sse`, in any case; only needed for an entry with both `command` and `url` |
+/// | `disabled`, `enabled` | if `true` or `false` respectively, the entry is skipped |
 ///
-/// In these strings, except for `type`, `${NAME}` stands for a variable, `${NAME:-default}` has a default, and
+/// Comments (`//` and `/* */`) and trailing commas are skipped, since VS Code allows them. In these
+/// strings, except for `type`, `${NAME}` stands for a variable, `${NAME:-default}` has a default, and
 /// `${env:NAME}` is the same as `${NAME}`. Other members are not read.
 ///
 /// ```
@@ -46,6 +47,8 @@ use serde::de::IgnoredAny;
 pub struct ServersConfig {
     /// The servers by name. A malformed entry does not hide the others.
     pub servers: BTreeMap<String, Result<ServerSpec, ServersConfigError>>,
+    /// The names of the entries that were skipped, because they are disabled.
+    pub disabled: Vec<String>,
     /// The places of the members that were not read, such as `mcpServers.files.autoApprove`.
     pub ignored: Vec<String>,
 }
@@ -131,13 +134,14 @@ impl ServersConfig {
         mut variable: impl FnMut(&str) -> Option<String>,
     ) -> Result<Self, ServersConfigError> {
         // Some editors write a byte order mark.
-        let text = text.trim_start_matches('\u{feff}').trim();
-        if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        let text = without_comments(text.trim_start_matches('\u{feff}').trim());
+        if let Err(error) = serde_json::from_str::<IgnoredAny>(&text) {
             return wrong("", format!("the configuration is not JSON: {error}"));
         }
         let mut reader = Reader { variable: &mut variable, ignored: Vec::new() };
-        let (mut servers, mut has_servers) = (BTreeMap::new(), false);
-        for list in RawJson::trusted(text).members() {
+        let (mut servers, mut disabled) = (BTreeMap::new(), Vec::new());
+        let mut has_servers = false;
+        for list in RawJson::trusted(text.trim()).members() {
             let list_name = list.name();
             if !matches!(&*list_name, "mcpServers" | "servers") {
                 reader.ignored.push(list_name.into_owned());
@@ -152,16 +156,75 @@ impl ServersConfig {
                     true => Some(wrong(&place, "there are two entries of this name")),
                     false => reader.entry(&place, &entry.value).transpose(),
                 };
-                if let Some(spec) = spec {
-                    servers.insert(name, spec);
+                match spec {
+                    Some(spec) => drop(servers.insert(name, spec)),
+                    None => disabled.push(name),
                 }
             }
         }
         if !has_servers {
             return wrong("", "the configuration has no member `mcpServers` or `servers`");
         }
-        Ok(Self { servers, ignored: reader.ignored })
+        Ok(Self { servers, disabled, ignored: reader.ignored })
     }
+}
+
+/// Replaces comments and trailing commas by spaces, so that the places of errors stay the same.
+fn without_comments(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    // The last character outside of comments that is no space, and the place of a comma that is
+    // superfluous if the list ends next.
+    let (mut last, mut comma) = ('{', None);
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let length = match comment_length(rest) {
+            0 if character == '"' => string_length(rest),
+            0 => character.len_utf8(),
+            comment => {
+                let (comment, after) = rest.split_at(comment);
+                clean.extend(comment.bytes().map(|it| if it == b'\n' { '\n' } else { ' ' }));
+                rest = after;
+                continue;
+            }
+        };
+        match character {
+            ',' if !matches!(last, '{' | '[' | ',' | ':') => comma = Some(clean.len()),
+            '}' | ']' => {
+                if let Some(comma) = comma.take() {
+                    clean.replace_range(comma..=comma, " ");
+                }
+            }
+            character if character.is_whitespace() => {}
+            _ => comma = None,
+        }
+        if !character.is_whitespace() {
+            last = character;
+        }
+        let (part, after) = rest.split_at(length);
+        clean.push_str(part);
+        rest = after;
+    }
+    clean
+}
+
+/// Returns the length of the comment that the text begins with, or 0. One without an end is none.
+fn comment_length(text: &str) -> usize {
+    if text.starts_with("//") {
+        return text.find('\n').unwrap_or(text.len());
+    }
+    let inner = text.strip_prefix("/*").and_then(|inner| inner.find("*/"));
+    inner.map_or(0, |length| length + 4)
+}
+
+/// Returns the length of the string that the text begins with.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = true;
+    let end = text.bytes().position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |end| end + 1)
 }
 
 /// Returns the members of an object.
@@ -189,6 +252,9 @@ impl Reader<'_> {
         place: &str,
         entry: &RawJson<'_>,
     ) -> Result<Option<ServerSpec>, ServersConfigError> {
+        if self.is_disabled(place, entry)? {
+            return Ok(None);
+        }
         let (mut kind, mut command, mut url, mut cwd) = (None, None, None, None);
         let (mut args, mut env, mut headers) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for member in object(place, entry)? {
@@ -200,7 +266,7 @@ impl Reader<'_> {
             match &*name {
                 // In an optional member, `null` is absence.
                 _ if *value == RawJson::NULL => {}
-                "type" => kind = Some(string(place, value)?.into_owned()),
+                "type" => kind = Some(string(place, value)?).filter(|kind| !kind.is_empty()),
                 "command" => command = Some(self.string(place, value)?),
                 "cwd" => cwd = Some(self.string(place, value)?),
                 "url" => url = Some(self.string(place, value)?),
@@ -221,12 +287,12 @@ impl Reader<'_> {
                         }
                     }
                 }
-                "disabled" if value.as_str() == "true" => return Ok(None),
-                "disabled" => {}
+                "disabled" | "enabled" => {}
                 _ => self.ignored.push(place.clone()),
             }
         }
-        let process = match (kind.as_deref(), &command, &url) {
+        let known = kind.as_deref().map(|kind| kind.to_ascii_lowercase().replace('_', "-"));
+        let process = match (known.as_deref(), &command, &url) {
             (None, Some(_), Some(_)) => {
                 return wrong(
                     place,
@@ -235,9 +301,10 @@ impl Reader<'_> {
             }
             (None, None, None) => return wrong(place, "neither `command` nor `url` is given"),
             (Some("stdio"), ..) | (None, Some(_), None) => true,
-            (Some("http" | "streamable-http" | "streamableHttp" | "sse"), ..)
+            (Some("http" | "streamable-http" | "streamablehttp" | "sse"), ..)
             | (None, None, Some(_)) => false,
-            (Some(other), ..) => {
+            (Some(_), ..) => {
+                let other = kind.unwrap_or_default();
                 let reason = format!("`{other}` is not `stdio`, `http` or `sse`");
                 return wrong(&format!("{place}.type"), reason);
             }
@@ -254,6 +321,22 @@ impl Reader<'_> {
             return wrong(&format!("{place}.url"), "not an `http:` or `https:` URL");
         }
         Ok(Some(ServerSpec::Http { url, headers }))
+    }
+
+    /// Returns whether an entry is disabled, wherever it says so, and whatever else is in it.
+    fn is_disabled(&self, place: &str, entry: &RawJson<'_>) -> Result<bool, ServersConfigError> {
+        let mut is_disabled = false;
+        for member in object(place, entry)? {
+            let name = member.name();
+            if !matches!(&*name, "disabled" | "enabled") || member.value == RawJson::NULL {
+                continue;
+            }
+            match member.value.decode::<bool>() {
+                Ok(value) => is_disabled |= value == (name == "disabled"),
+                Err(_) => return wrong(&format!("{place}.{name}"), "neither `true` nor `false`"),
+            }
+        }
+        Ok(is_disabled)
     }
 
     fn strings(

@@ -30,7 +30,8 @@ fn programs_and_urls_are_read_with_their_variables() {
                     "env": { "ROOT": "${HOME}", "PORT": 8080, "GONE": null },
                     "type": "stdio", "autoApprove": ["read"]
                 },
-                "off": { "command": "off", "disabled": true }
+                "off": { "command": "${NONE}", "disabled": true },
+                "out": { "args": 7, "enabled": false }
             },
             "servers": {
                 "weather": {
@@ -56,6 +57,7 @@ fn programs_and_urls_are_read_with_their_variables() {
     assert_eq!(url, "HTTPS://mcp.example.com/mcp");
     assert_eq!(headers["Authorization"], "Bearer secret");
     assert!(matches!(&config.servers["old"], Ok(ServerSpec::Http { .. })));
+    assert_eq!(config.disabled, ["off", "out"]);
     assert_eq!(config.ignored, ["mcpServers.files.autoApprove", "inputs"]);
     let debug = format!("{config:?}");
     assert!(!debug.contains("secret") && !debug.contains("8080"), "{debug}");
@@ -85,6 +87,11 @@ fn a_defect_names_its_entry_and_member_and_hides_no_other_entry() {
             r#"{"type":"ws","url":"ws://a"}"#,
             "`mcpServers.x.type`: `ws` is not `stdio`, `http` or `sse`",
         ),
+        (
+            r#"{"command":"a","disabled":"true"}"#,
+            "`mcpServers.x.disabled`: neither `true` nor `false`",
+        ),
+        (r#"{"command":"a","enabled":0}"#, "`mcpServers.x.enabled`: neither `true` nor `false`"),
         (r#"{"url":"ftp://a"}"#, "`mcpServers.x.url`: not an `http:` or `https:` URL"),
         (
             r#"{"url":"http://a","headers":{"Host":"b"}}"#,
@@ -102,8 +109,8 @@ fn a_defect_names_its_entry_and_member_and_hides_no_other_entry() {
 #[test]
 fn a_text_that_is_no_configuration_is_refused_with_its_defect() {
     let refused = |text: &str| ServersConfig::parse(text, |_| None).unwrap_err().to_string();
-    let error = refused("{\n  \"mcpServers\": {},\n}");
-    assert_eq!(error, "the configuration is not JSON: key must be a string at line 3 column 1");
+    let error = refused("{\n  \"mcpServers\": {},,\n}");
+    assert_eq!(error, "the configuration is not JSON: key must be a string at line 2 column 20");
     for text in ["[]", "{}", r#"{"mcp":{"servers":{}}}"#] {
         let missing = "the configuration has no member `mcpServers` or `servers`";
         assert_eq!(refused(text), missing);
@@ -111,4 +118,50 @@ fn a_text_that_is_no_configuration_is_refused_with_its_defect() {
     assert_eq!(refused(r#"{"mcpServers":[]}"#), "`mcpServers`: not an object");
     assert!(refused("").starts_with("the configuration is not JSON: EOF"));
     assert!(parse("\u{feff}{\"mcpServers\":{}}\r\n").servers.is_empty());
+}
+
+#[test]
+fn the_type_of_a_server_is_read_in_every_spelling_of_hosts() {
+    let config = parse(
+        r#"{"mcpServers":{
+            "a": { "command": "a", "url": "http://a", "type": "STDIO" },
+            "b": { "command": "a", "type": "" }, "c": { "url": "http://a", "type": "" },
+            "d": { "command": "a", "url": "http://a", "type": "Streamable_HTTP" },
+            "e": { "command": "a", "url": "http://a", "type": "streamableHttp" }
+        }}"#,
+    );
+    let is_process = |spec: &Result<_, _>| matches!(spec, Ok(ServerSpec::Process { .. }));
+    let kinds: Vec<_> = config.servers.values().map(is_process).collect();
+    assert_eq!(kinds, [true, true, false, false, false]);
+    assert!(config.servers.values().all(Result::is_ok), "{config:?}");
+}
+
+#[test]
+fn comments_and_trailing_commas_are_skipped() {
+    let config = parse(
+        r#"// My servers: { "mcpServers"
+        {
+            /* "mcpServers": {},
+               ü */
+            "mcpServers": {
+                "a": { "command": "/*a*/", "args": ["http://b", "\\", "\"//", "c,]", /* d */], }, // e
+            } /**/ , // f
+        } // g"#,
+    );
+    let Ok(ServerSpec::Process { command, args, .. }) = &config.servers["a"] else {
+        panic!("{config:?}")
+    };
+    assert_eq!(command, "/*a*/");
+    assert_eq!(args, &["http://b", "\\", "\"//", "c,]"]);
+    assert!(config.ignored.is_empty(), "{config:?}");
+
+    let refused = |text: &str| ServersConfig::parse(text, |_| None).unwrap_err().to_string();
+    for text in
+        [r#"{,}"#, r#"{"servers":,}"#, r#"{"servers":{}}/*"#, r#"{"servers":{}}/"#, r#"{"servers"#]
+    {
+        assert!(refused(text).starts_with("the configuration is not JSON: "), "{text}");
+    }
+    // Places are those of the text.
+    let error = refused("/* ü\n*/ {\"servers\":{}, // b\n  7}");
+    assert_eq!(error, "the configuration is not JSON: key must be a string at line 3 column 3");
 }
