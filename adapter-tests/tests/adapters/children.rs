@@ -188,6 +188,34 @@ async fn a_server_that_cannot_start_is_reported_with_advice() {
     let message = failure(Command::new("./no/such/server")).to_string();
     assert!(message.ends_with("there is no such file; check the path"), "{message}");
 
+    let folder = std::env::temp_dir().join(format!("mcp-interpreters-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let outer = format!("#!{}/inner\n", folder.display());
+    for (name, script, expected) in [
+        (
+            "inner",
+            "#! /no/such/sh -e\n",
+            "names the interpreter `/no/such/sh`, which does not exist",
+        ),
+        // A line end of Windows belongs to the name.
+        ("crlf", "#!/bin/sh\r\n", "names the interpreter `/bin/sh\\u000d`, which does not exist"),
+        ("outer", &outer, "the loader or interpreter that it needs does not"),
+    ] {
+        let path = folder.join(name);
+        // By another process: a child that another test starts would hold the file open.
+        let write = r#"printf %s "$1" > "$2" && chmod +x "$2""#;
+        let mut writer = Command::new("sh");
+        writer.args(["-c", write, "sh", script]).arg(&path);
+        assert!(writer.status().await.unwrap().success());
+        let message = failure(Command::new(&path)).to_string();
+        assert!(message.contains(expected), "{message}");
+        let mut command = Command::new(format!("./{name}"));
+        command.current_dir(&folder);
+        let message = failure(command).to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+
     let message = failure(Command::new("/etc/passwd")).to_string();
     assert!(message.ends_with("it may not be executed; check its permissions"), "{message}");
 

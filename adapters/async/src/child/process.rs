@@ -1,5 +1,7 @@
 use std::ffi::OsStr;
+use std::fs::File;
 use std::future::{Future, poll_fn};
+use std::io::Read as _;
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::process::ExitStatus;
@@ -154,6 +156,10 @@ fn advise(program: &OsStr, directory: Option<&Path>, source: &io::Error) -> Stri
         let directory = directory.display();
         return format!("its working directory `{directory}` does not exist; create it");
     }
+    let file = directory.unwrap_or(Path::new("")).join(program);
+    if source.kind() == io::ErrorKind::NotFound && is_path && file.is_file() {
+        return advise_on_interpreter(&file);
+    }
     let advice = match source.kind() {
         io::ErrorKind::NotFound if is_path => "there is no such file; check the path",
         io::ErrorKind::NotFound => {
@@ -164,6 +170,33 @@ fn advise(program: &OsStr, directory: Option<&Path>, source: &io::Error) -> Stri
     };
     advice.into()
 }
+
+/// Explains why a program is not found whose file exists: its interpreter does not.
+fn advise_on_interpreter(file: &Path) -> String {
+    match interpreter(file).filter(|interpreter| !Path::new(interpreter).exists()) {
+        Some(interpreter) => format!(
+            "its first line names the interpreter `{}`, which does not exist; install it, or \
+             correct the line",
+            Printable::new(&interpreter)
+        ),
+        None => "the file exists, but the loader or interpreter that it needs does not; it may be \
+                 made for another system"
+            .into(),
+    }
+}
+
+/// Returns the interpreter of a script.
+fn interpreter(file: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    File::open(file).ok()?.take(FIRST_LINE_MAX).read_to_end(&mut start).ok()?;
+    let start = String::from_utf8_lossy(&start);
+    // The carriage return of a line end of Windows belongs to the name.
+    let line = start.strip_prefix("#!")?.split('\n').next()?;
+    line.trim_start().split([' ', '\t']).next().map(Into::into)
+}
+
+/// The maximum length of the first line of a script, as on Linux.
+const FIRST_LINE_MAX: u64 = 256;
 
 // ------------------------------------------------------------------ open
 
