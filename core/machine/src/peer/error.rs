@@ -3,7 +3,7 @@ use alloc::string::String;
 
 use crate::binding::TransportFailure;
 use crate::jsonrpc::{ErrorObject, Json, WriteError};
-use crate::protocol::{Capability, GateError, InvalidDeclaration, Method};
+use crate::protocol::{Capability, Era, GateError, InvalidDeclaration, Method, Revision};
 
 use super::event::CloseReason;
 
@@ -81,7 +81,7 @@ pub enum CommandError {
 #[non_exhaustive]
 pub enum OpeningFailure {
     /// The server chose a revision that this client does not support.
-    #[error("the server chose {}, which this client does not support", .0.as_str())]
+    #[error("the server chose {}, which {}", .0.as_str(), unsupported(.0))]
     UnknownRevision(Json),
     /// The server is modern and this client supports none of its revisions.
     #[error("this client supports none of the server's revisions: {}", .0.as_str())]
@@ -90,8 +90,8 @@ pub enum OpeningFailure {
     // MCP 2026-07-28 basic/versioning#compatibility-matrix [VER-029]
     #[error("the server needs the `initialize` handshake; allow a revision up to 2025-11-25")]
     LegacyServer,
-    /// The server refused `initialize`.
-    #[error("the server refused `initialize`: {0}")]
+    /// The server refused `initialize` or `server/discover`.
+    #[error("the server refused the opening request: {0}")]
     Refused(ErrorObject<'static>),
     /// The server's response is not valid.
     #[error("the server's answer to the opening request is not valid: {0}")]
@@ -108,6 +108,15 @@ pub enum OpeningFailure {
     /// The opening request failed in transport. This does not reveal the server's era.
     #[error("the opening request failed: {0}")]
     Transport(TransportFailure),
+}
+
+/// Says why a client does not support the revision that a server chose in response to `initialize`.
+fn unsupported(version: &Json) -> &'static str {
+    let revision = version.as_raw().to_text().and_then(|version| Revision::parse(&version));
+    match revision.map(Revision::era) {
+        Some(Era::Modern) => "has no `initialize`",
+        _ => "this client does not support",
+    }
 }
 
 impl OpeningFailure {

@@ -162,14 +162,19 @@ fn both_eras_can_share_one_stream() {
 #[test]
 fn a_client_disconnects_from_a_version_that_it_does_not_support() {
     // Rule: [VER-006] [VER-010] [LIFE-008].
-    for version in [r#""2099-01-01""#, "20", r#""2026-07-28""#] {
+    let unsupported = "this client does not support";
+    for (version, why) in [
+        (r#""2099-01-01""#, unsupported),
+        ("20", unsupported),
+        (r#""2026-07-28""#, "has no `initialize`"),
+    ] {
         let mut wire = client(plain_client().revisions(Revisions::LEGACY));
         wire.line();
         wire.send(&result("1", &format!(r#"{{"protocolVersion":{version},"capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}"#)));
         assert_eq!(
             wire.told(),
             format!(
-                "closed: could not open the connection: the server chose {version}, which this client does not support"
+                "closed: could not open the connection: the server chose {version}, which {why}"
             )
         );
         assert!(wire.try_send(&request("1", "ping", "{}")).is_err());
