@@ -128,7 +128,12 @@ impl Lines {
             if part.ends_with(b"\n") {
                 let text = String::from_utf8_lossy(&line.bytes);
                 let text = text.trim_end();
-                if direction == Direction::In && !text.is_empty() && !text.starts_with(['{', '[']) {
+                // As for the decoder of messages.
+                let message = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r']);
+                if direction == Direction::In
+                    && !message.is_empty()
+                    && !message.starts_with(['{', '['])
+                {
                     self.noise.note(text);
                 }
                 if let Some(viewer) = &mut self.viewer {
