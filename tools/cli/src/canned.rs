@@ -1,6 +1,6 @@
 //! A host without a user, which answers every request with valid made-up values.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mcp_sansio::peer::{Event, Violation};
@@ -12,7 +12,7 @@ use mcp_sansio::protocol::{
 use mcp_sansio_handlers::{Host, HostRequest};
 use serde_json::{Value, json};
 
-/// Counts of requests and notifications that the host received.
+/// What the host received: counts of requests and notifications.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Elicitation requests, for forms and for URLs.
@@ -23,6 +23,8 @@ pub struct Seen {
     pub roots: AtomicUsize,
     /// Log messages.
     pub logging: AtomicUsize,
+    /// Whether the server has acknowledged a subscription.
+    pub listening: AtomicBool,
     /// The first protocol violation of the server.
     pub violation: OnceLock<String>,
 }
@@ -129,26 +131,48 @@ fn number(schema: &NumberSchema) -> ElicitValue {
     }
 }
 
+/// How deep made-up values are nested, counting the references on the way. A schema may be recursive.
+const DEPTH_MAX: usize = 16;
+
+/// The maximum size of made-up arguments, about that in bytes. Each level of a recursive schema can
+/// multiply the number of values.
+const SIZE_MAX: usize = 64 * 1024;
+
 /// Makes up the arguments that a schema requires.
 #[must_use]
 pub fn arguments(schema: &Value) -> Value {
+    let mut room = SIZE_MAX;
+    object(schema, schema, 0, &mut room)
+}
+
+/// Makes up an object with the required members. `room` is the remaining size.
+fn object(schema: &Value, root: &Value, depth: usize, room: &mut usize) -> Value {
+    let mut members = serde_json::Map::new();
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    required.map(|name| (name.to_owned(), made_up(&schema["properties"][name], schema))).collect()
+    for name in required {
+        if depth == DEPTH_MAX || *room == 0 {
+            break;
+        }
+        spend(room, name.len());
+        let value = made_up(&schema["properties"][name], root, depth + 1, room);
+        members.insert(name.to_owned(), value);
+    }
+    members.into()
 }
 
 /// Makes up a value for the schema of one argument. References are resolved in `root`.
-fn made_up(schema: &Value, root: &Value) -> Value {
-    if let Some(target) = schema["$ref"].as_str()
-        && let Some(target) = target.strip_prefix('#').and_then(|path| root.pointer(path))
-        && target["$ref"].is_null()
+fn made_up(schema: &Value, root: &Value, depth: usize, room: &mut usize) -> Value {
+    if let Some(reference) = schema["$ref"].as_str()
+        && depth < DEPTH_MAX
+        && let Some(target) = reference.strip_prefix('#').and_then(|path| root.pointer(path))
     {
-        return made_up(target, root);
+        spend(room, reference.len());
+        return made_up(target, root, depth + 1, room);
     }
-    if let Some(value) = schema.get("default").or_else(|| schema.get("const")) {
+    let first = || schema["enum"].as_array().and_then(|values| values.first());
+    if let Some(value) = schema.get("default").or_else(|| schema.get("const")).or_else(first) {
+        spend(room, value.to_string().len());
         return value.clone();
-    }
-    if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
-        return first.clone();
     }
     let kind = match &schema["type"] {
         Value::Array(kinds) => kinds.first().and_then(Value::as_str),
@@ -159,10 +183,14 @@ fn made_up(schema: &Value, root: &Value) -> Value {
         Some("number") => json!(2.0),
         Some("boolean") => json!(true),
         Some("array") => json!([]),
-        Some("object") => arguments(schema),
+        Some("object") => object(schema, root, depth, room),
         Some("null") => Value::Null,
         _ => json!("hello"),
     }
+}
+
+fn spend(room: &mut usize, size: usize) {
+    *room = room.saturating_sub(size.max(1));
 }
 
 #[cfg(test)]
@@ -201,5 +229,46 @@ mod tests {
         let expected = json!({ "text": "hello", "count": 2, "mode": "fast" });
         assert_eq!(arguments(&schema), expected);
         assert_eq!(arguments(&json!({ "type": "object" })), json!({}));
+    }
+
+    #[test]
+    fn references_are_resolved_in_the_whole_schema_at_any_depth() {
+        let schema = json!({
+            "$defs": {
+                "request": {
+                    "type": "object", "required": ["inner"],
+                    "properties": { "inner": { "$ref": "#/$defs/alias" } },
+                },
+                "alias": { "$ref": "#/$defs/inner" },
+                "inner": {
+                    "type": "object", "required": ["count"],
+                    "properties": { "count": { "type": "integer" } },
+                },
+            },
+            "properties": { "request": { "$ref": "#/$defs/request" } },
+            "required": ["request"],
+        });
+        assert_eq!(arguments(&schema), json!({ "request": { "inner": { "count": 2 } } }));
+    }
+
+    #[test]
+    fn a_recursive_schema_has_bounded_arguments() {
+        let size = |schema| arguments(&schema).to_string().len();
+        let loops =
+            json!({ "properties": { "a": { "$ref": "#/properties/a" } }, "required": ["a"] });
+        assert_eq!(arguments(&loops), json!({ "a": "hello" }));
+        let itself = json!({ "$ref": "#" });
+        let deep = json!({ "type": "object", "properties": { "a": itself }, "required": ["a"] });
+        assert!(size(deep) < 1000);
+        let wide = json!({
+            "type": "object", "properties": { "a": itself, "b": itself, "c": itself },
+            "required": ["a", "b", "c"],
+        });
+        assert!(size(wide) < 40 * SIZE_MAX);
+        let large = json!({
+            "properties": { "a": { "default": "x".repeat(SIZE_MAX) } },
+            "required": vec!["a"; 10_000],
+        });
+        assert!(size(large) < 2 * SIZE_MAX);
     }
 }
