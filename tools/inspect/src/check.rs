@@ -9,7 +9,7 @@ use mcp_sansio_handlers::{Client, ClientError, Session};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::commands::{capabilities, none_if_unknown, server_info, text_of};
+use crate::commands::{capabilities, none_if_unknown, output_of, server_info};
 use crate::failure::Failure;
 use crate::terminal::show;
 
@@ -121,7 +121,7 @@ async fn try_tools(
         })
         .await;
     if let Some(result) = step(summary, &format!("tools/call {}", tool.name), called)? {
-        let text = result.content.iter().map(text_of).collect::<Vec<_>>().join(" ");
+        let text = output_of(&result, " ");
         summary.calls.push(json!({
             "tool": tool.name,
             "isError": result.is_error == Some(true),

@@ -1,15 +1,18 @@
 //! The subcommands.
 
+use std::sync::atomic::Ordering;
+
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::protocol::{
-    Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel, ResourceContents,
-    SerializeAt, SubscriptionFilter,
+    CallToolResult, Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel,
+    ResourceContents, SerializeAt, SubscriptionFilter,
 };
 use mcp_sansio_cli::canned::Seen;
 use mcp_sansio_handlers::{Client, ClientError, Session};
 use serde_json::{Value, json};
 
+use crate::NAME;
 use crate::failure::Failure;
 use crate::options::{Command, Options};
 use crate::terminal::{draw_progress, say, say_progress, show, show_field, show_table};
@@ -98,7 +101,7 @@ async fn execute(
         Command::Skills { uri: Some(uri) } => {
             skills::show_one(client, &options.server_label(), uri, options.json).await?;
         }
-        Command::Listen { uris } => listen(client, session, uris).await?,
+        Command::Listen { uris } => listen(client, session, uris, seen).await?,
         Command::Check { read_only } => {
             return check::check(client, session, seen, *read_only).await;
         }
@@ -158,6 +161,16 @@ pub(crate) fn text_of(block: &ContentBlock) -> String {
     }
 }
 
+/// Describes the output of a tool as text: its content, or its structured content as JSON where the
+/// content shows nothing.
+pub(crate) fn output_of(result: &CallToolResult, separator: &str) -> String {
+    let text = result.content.iter().map(text_of).collect::<Vec<_>>().join(separator);
+    match &result.structured_content {
+        Some(structured) if text.is_empty() => structured.as_str().into(),
+        _ => text,
+    }
+}
+
 /// Returns the server's description of itself, or `{}` if it sent none.
 pub(crate) fn server_info(session: &Session) -> Value {
     let info = session.server_info.as_ref().and_then(|info| info.decode().ok());
@@ -213,14 +226,23 @@ async fn call(
             report(progress.progress, progress.total, message);
         })
         .await?;
-    let text = || result.content.iter().map(text_of).collect::<Vec<_>>().join("\n");
+    let text = output_of(&result, "\n");
     if result.is_error == Some(true) {
-        return Err(Failure::Other(format!("the tool failed: {}", text())));
+        let reason = if text.is_empty() { "the result does not say why" } else { &text };
+        return Err(Failure::Other(format!("the tool failed: {reason}")));
     }
-    output.result(&result, text)
+    if result.content.is_empty() && result.structured_content.is_none() {
+        say(&format!("{NAME}: note: the result has neither content nor structured content"));
+    }
+    output.result(&result, || text)
 }
 
-async fn listen(client: &Client, session: &Session, uris: &[String]) -> Result<(), Failure> {
+async fn listen(
+    client: &Client,
+    session: &Session,
+    uris: &[String],
+    seen: &Seen,
+) -> Result<(), Failure> {
     let mut filter = SubscriptionFilter::new();
     let offers = |capability| session.capabilities.contains(capability);
     if offers(Capability::ToolsListChanged) {
@@ -237,7 +259,19 @@ async fn listen(client: &Client, session: &Session, uris: &[String]) -> Result<(
     }
     let mut subscription = client.subscribe(filter);
     let honoured = subscription.honoured().await?;
-    say(&format!("listening: {}", honoured.to_json_at(session.revision)?.as_str()));
+    let subscribed = honoured.resource_subscriptions.as_deref().unwrap_or_default();
+    let refused: Vec<_> = uris.iter().filter(|uri| !subscribed.contains(uri)).collect();
+    let listens = uris.is_empty() || refused.len() < uris.len();
+    if listens {
+        seen.listening.store(true, Ordering::Relaxed);
+        say(&format!("listening: {}", honoured.to_json_at(session.revision)?.as_str()));
+    }
+    for uri in refused {
+        say(&format!("{NAME}: note: not subscribed: {uri}"));
+    }
+    if !listens {
+        return Err(Failure::Other("the server accepted none of the subscriptions".into()));
+    }
     while let Some(notification) = subscription.next().await? {
         show(&format!("{} {}", notification.method, notification.params));
     }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use mcp_sansio::jsonrpc::JsonError;
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, JsonError};
 use mcp_sansio::peer::{CloseReason, Failure as CallFailure, OpeningFailure, TransportFailure};
+use mcp_sansio::protocol::{ElicitUrlParams, UrlElicitationRequiredData};
 use mcp_sansio::{Era, Revision};
 use mcp_sansio_handlers::ClientError;
 
@@ -18,6 +19,8 @@ pub(crate) enum Failure {
     Unopened(OpeningFailure),
     /// The transport of one call failed. The network error explains more.
     Transport(TransportFailure),
+    /// A signal, which leads to this exit status.
+    Interrupted(u8),
     /// Any other failure, as text.
     Other(String),
 }
@@ -50,7 +53,10 @@ impl fmt::Display for Failure {
         match self {
             Self::Lost => f.write_str("the connection was lost"),
             Self::Silent => f.write_str("the server did not answer in time"),
-            Self::Unopened(failure) => write!(f, "could not open the connection: {failure}"),
+            Self::Interrupted(_) => f.write_str("interrupted"),
+            Self::Unopened(failure) => {
+                write!(f, "could not open the connection: {failure}{}", opening_details(failure))
+            }
             Self::Transport(failure) => failure.fmt(f),
             Self::Other(message) => f.write_str(message),
         }
@@ -77,11 +83,46 @@ impl From<ClientError> for Failure {
             ClientError::TimedOut { .. } => Self::Silent,
             ClientError::Failed(CallFailure::Transport(failure)) => Self::Transport(failure),
             ClientError::Failed(CallFailure::Refused(error)) => {
-                Self::Other(format!("the server answered with an error: {error}"))
+                let details = details(&error);
+                // The message may be empty.
+                let error = error.to_string();
+                Self::Other(format!(
+                    "the server answered with an error: {}{details}",
+                    error.trim_start()
+                ))
             }
             error => Self::Other(error.to_string()),
         }
     }
+}
+
+/// The maximum length of an error's data in a message, in characters.
+const DATA_LENGTH_MAX: usize = 400;
+
+/// Describes the data of the error with which the server refused the opening request.
+pub(crate) fn opening_details(failure: &OpeningFailure) -> String {
+    match failure {
+        OpeningFailure::Refused(error) => details(error),
+        _ => String::new(),
+    }
+}
+
+/// Describes the data of an error: the URLs that the user must visit first, or the text.
+fn details(error: &ErrorObject<'_>) -> String {
+    let Some(data) = &error.data else { return String::new() };
+    let urls = data.decode::<UrlElicitationRequiredData>();
+    if let Ok(urls) = urls
+        && error.code == ErrorCode::URL_ELICITATION_REQUIRED
+    {
+        let open = |url: &ElicitUrlParams| format!("; to go on, open {}: {}", url.url, url.message);
+        return urls.elicitations.iter().map(open).collect();
+    }
+    let text = data.to_text().unwrap_or_else(|| data.as_str().into());
+    let mut shown: String = text.chars().take(DATA_LENGTH_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push_str("...");
+    }
+    format!("; data: {shown}")
 }
 
 impl From<serde_json::Error> for Failure {

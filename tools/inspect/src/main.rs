@@ -22,7 +22,7 @@ const NAME: &str = "mcp-inspect";
 
 fn main() -> ExitCode {
     match run() {
-        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Ok(status)) => status,
         Ok(Err(message)) => {
             terminal::say_failure(&message);
             ExitCode::FAILURE
@@ -31,14 +31,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the command line. Returns how it ended, or why it was not run.
-fn run() -> Result<Result<(), String>, Stop> {
+/// Runs the command line. Returns its exit status or its failure, or why it was not run.
+fn run() -> Result<Result<ExitCode, String>, Stop> {
     let mut arguments = Arguments::from_args()?;
     if arguments.first() == Some("completions") {
-        return completions::print(arguments).map(Ok);
+        return completions::print(arguments).map(|()| Ok(ExitCode::SUCCESS));
     }
     Ok(match Task::parse(&mut arguments)? {
-        Some(task) => task.run(),
+        Some(task) => task.run().map(|()| ExitCode::SUCCESS),
         None => connection::inspect(&Options::parse(arguments)?),
     })
 }

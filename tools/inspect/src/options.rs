@@ -74,6 +74,8 @@ Exit status:
   1   the server cannot be reached, answered with an error or failed a check; a skill differs from
       its digests; a recording does not match
   2   the command line is wrong, and nothing was done
+  128 plus the number of a signal, such as 130 for Ctrl-C: the signal ended the command, and the
+      server was shut down; a second signal ends both at once
 ";
 
 /// The subcommand to run.
@@ -281,12 +283,20 @@ fn read_spec(file: &str, words: &mut Vec<String>) -> Result<ServerSpec, Stop> {
     let text = text.map_err(|error| Stop::Wrong(format!("cannot read {file}: {error}")))?;
     let config = ServersConfig::parse(&text, |name| std::env::var(name).ok());
     let mut config = config.map_err(|error| Stop::Wrong(format!("{file}: {error}")))?;
-    let names = config.servers.keys().cloned().collect::<Vec<_>>().join(", ");
+    let names = match config.servers.keys().cloned().collect::<Vec<_>>() {
+        names if names.is_empty() => "no servers".into(),
+        names => names.join(", "),
+    };
     if words.is_empty() {
-        return Err(Stop::Wrong(format!("`--config` needs the name of a server: {names}")));
+        let reason = format!("`--config` needs the name of a server; {file} has {names}");
+        return Err(Stop::Wrong(reason));
     }
-    match config.servers.remove(&words.remove(0)) {
+    let name = words.remove(0);
+    match config.servers.remove(&name) {
         Some(spec) => spec.map_err(|error| Stop::Wrong(format!("{file}: {error}"))),
+        None if config.disabled.contains(&name) => {
+            Err(Stop::Wrong(format!("{file}: the server `{name}` is disabled")))
+        }
         None => Err(Stop::Wrong(format!("{file} has no server of this name, but {names}"))),
     }
 }

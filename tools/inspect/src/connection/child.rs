@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::pin::pin;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use mcp_sansio_cli::wire::{Direction, Lines, Noise, Viewer};
 use mcp_sansio_tokio::adapter::child::GracePeriods;
 use mcp_sansio_tokio::{Error, SpawnOptions, spawn_with};
 
-use super::{alarm, host, remark, silence, violation, within};
+use super::{alarm, host, interruptible, remark, silence, violation, within};
 use crate::commands;
 use crate::failure::Failure;
 use crate::options::{Options, Program};
@@ -22,6 +22,7 @@ use crate::terminal::say;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How a server ended, and how it behaved before.
+#[derive(Default)]
 struct End {
     /// A description of its first violation.
     violation: Option<String>,
@@ -31,7 +32,7 @@ struct End {
 }
 
 /// Starts the server, runs the command, and shuts the server down.
-pub(super) async fn inspect(options: &Options, program: &Program) -> Result<(), String> {
+pub(super) async fn inspect(options: &Options, program: &Program) -> Result<ExitCode, String> {
     let mut command = Command::new(&program.words[0]);
     command.args(&program.words[1..]).envs(&program.env);
     if let Some(directory) = &program.directory {
@@ -44,8 +45,9 @@ pub(super) async fn inspect(options: &Options, program: &Program) -> Result<(), 
     match outcome {
         Ok(()) => {
             remark(end.violation.as_deref());
-            Ok(())
+            Ok(ExitCode::SUCCESS)
         }
+        Err(Failure::Interrupted(status)) => Ok(status.into()),
         Err(failure) => Err(explain(failure, end, options)),
     }
 }
@@ -70,17 +72,24 @@ async fn converse_with(
     let (host, seen) = host(options);
     let mut alarm = pin!(alarm(options));
     // The opening has the same time limit as the command, and says more about the reason.
-    let client = match spawn_with(command, &host, spawn_options).await {
-        Ok(client) => client,
-        Err(Error::Closed { reason, status, stderr_tail: last_words, .. }) => {
+    // Interrupting it kills the server, which serves nothing yet.
+    let client = match interruptible(spawn_with(command, &host, spawn_options)).await {
+        Ok(Ok(client)) => client,
+        Err(interrupted) => return Ok((Err(interrupted), End::default())),
+        Ok(Err(Error::Closed { reason, status, stderr_tail: last_words, .. })) => {
             let end = End { violation: describe(&noise, &seen), status, last_words };
             return Ok((Err(Failure::from(*reason)), end));
         }
-        Err(error) => return Err(error.to_string()),
+        Ok(Err(error)) => return Err(error.to_string()),
     };
     let work = commands::run(options, &client, &seen);
-    let outcome = within(options, &client, alarm.as_mut(), work).await;
-    let report = client.shutdown().await.map_err(|error| error.to_string())?;
+    let outcome = within(&seen, alarm.as_mut(), work).await;
+    // MCP 2025-11-25 basic/lifecycle#shutdown [STDIO-015]: also if a signal ends the command.
+    let report = match interruptible(client.shutdown()).await {
+        Ok(report) => report.map_err(|error| error.to_string())?,
+        // The server was killed.
+        Err(interrupted) => return Ok((Err(interrupted), End::default())),
+    };
     let status = Some(report.status).filter(|_| !report.forced);
     let violation = describe(&noise, &seen);
     Ok((outcome, End { violation, status, last_words: report.stderr_tail }))

@@ -1,6 +1,6 @@
 //! A running server that is used over HTTP.
 
-use std::future::pending;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use mcp_sansio::http::{ClientLimits, HttpClientOptions, Location};
 use mcp_sansio::peer::{CloseReason, TransportFailure};
 use mcp_sansio_cli::canned::Seen;
 use mcp_sansio_cli::exchanges::{ExchangeViewer, Watched, in_words};
-use mcp_sansio_cli::together::before;
 use mcp_sansio_handlers::Host;
 use mcp_sansio_tokio::adapter::http_client::HttpDriver;
 use mcp_sansio_tokio::auth::with_system_support;
@@ -17,8 +16,8 @@ use mcp_sansio_tokio::{ConnectError, Connector, ConnectorError, now, seed};
 
 use super::{converse, host, remark, sign_in, silence, violation};
 use crate::commands;
-use crate::failure::Failure;
-use crate::options::{Command, Options};
+use crate::failure::{Failure, opening_details};
+use crate::options::Options;
 use crate::terminal::say;
 
 /// How long the server may take to answer the deletion of its session. Short, because an
@@ -32,7 +31,10 @@ const FAREWELL: Duration = Duration::from_millis(1200);
 const CONNECTING: Duration = Duration::from_secs(10);
 
 /// Connects, runs the command, and ends the session.
-pub(super) async fn inspect(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
+pub(super) async fn inspect(
+    options: &Options,
+    server: &HttpClientOptions,
+) -> Result<ExitCode, String> {
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     #[cfg(unix)]
     let connector = match &options.unix {
@@ -41,7 +43,11 @@ pub(super) async fn inspect(options: &Options, server: &HttpClientOptions) -> Re
     };
     let exchanger = TokioExchanger::new(connector.build().map_err(|error| error.to_string())?);
     let visited = visit(options, server, equipped(options).await?, exchanger.clone()).await;
-    visited.map_err(|trouble| explain(trouble, server.url(), exchanger.last_failure(), options))
+    match visited {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(VisitError { failure: Failure::Interrupted(status), .. }) => Ok(status.into()),
+        Err(trouble) => Err(explain(trouble, server.url(), exchanger.last_failure(), options)),
+    }
 }
 
 /// Returns a host that lets the user sign in if the server requires it.
@@ -74,15 +80,8 @@ async fn visit(
     let client_options = server.clone().limits(limits);
     let (client, endpoint) = host.connect_http(client_options, seed(), now());
     let driver = HttpDriver::new(endpoint, Watched::new(exchanger, viewer), TokioTimer::new());
-    let work = async {
-        match before(interruption(), commands::run(options, &client, &seen)).await {
-            Some(outcome) => outcome,
-            // Interrupting is the regular way to stop listening.
-            None if matches!(options.command, Command::Listen { .. }) => Ok(()),
-            None => Err(Failure::Other("interrupted".into())),
-        }
-    };
-    let outcome = converse(options, driver, &client, work, FAREWELL).await;
+    let work = commands::run(options, &client, &seen);
+    let outcome = converse(options, driver, (&client, &seen), work, FAREWELL).await;
     let violation = violation(&seen);
     match outcome {
         Ok(()) => {
@@ -90,13 +89,6 @@ async fn visit(
             Ok(())
         }
         Err(failure) => Err(VisitError { failure, violation }),
-    }
-}
-
-/// Completes when the user interrupts the program, so that the session can be ended first.
-async fn interruption() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        pending::<()>().await;
     }
 }
 
@@ -127,7 +119,8 @@ fn explain(
     let (shown, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
     let message = match (failure, cause) {
         (Failure::Unopened(failure), cause) => {
-            unopened(url, CloseReason::OpeningFailed(failure), cause)
+            let details = opening_details(&failure);
+            unopened(url, CloseReason::OpeningFailed(failure), cause) + &details
         }
         (Failure::Silent, None) => format!("the server at {shown} {}", silence(options)),
         (Failure::Silent, Some(cause)) => {

@@ -6,7 +6,9 @@ mod http;
 mod sign_in;
 
 use std::future::{Future, pending};
+use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mcp_sansio::Revisions;
@@ -27,7 +29,7 @@ use crate::options::{Command, Options, Place};
 use crate::terminal::say;
 
 /// Connects to the server, runs the command, and closes the connection.
-pub(crate) fn inspect(options: &Options) -> Result<(), String> {
+pub(crate) fn inspect(options: &Options) -> Result<ExitCode, String> {
     if let Some(file) = &options.record {
         // Fail before the connection, not after the recording would be lost.
         let made = recording::create_private(file);
@@ -39,7 +41,7 @@ pub(crate) fn inspect(options: &Options) -> Result<(), String> {
         match &options.server {
             Place::Program(program) => child::inspect(options, program).await,
             Place::Url(url) if matches!(options.command, Command::Card) => {
-                card::show_card(options, url).await
+                card::show_card(options, url).await.map(|()| ExitCode::SUCCESS)
             }
             Place::Url(url) => http::inspect(options, url).await,
         }
@@ -91,35 +93,82 @@ async fn alarm(options: &Options) {
     sleep(options.patience() + user_time).await;
 }
 
-/// Returns the result of `work`, or that of a command whose time is over.
+/// Returns the result of `work`, or that of a command whose time is over or that was interrupted.
 async fn within(
-    options: &Options,
-    client: &Client,
+    seen: &Seen,
     alarm: impl Future,
     work: impl Future<Output = Result<(), Failure>>,
 ) -> Result<(), Failure> {
-    match before(alarm, work).await {
+    match interruptible(before(alarm, work)).await? {
         Some(outcome) => outcome,
         // Listening ends successfully after the requested time.
-        None if matches!(options.command, Command::Listen { .. }) && client.session().is_some() => {
-            Ok(())
-        }
+        None if seen.listening.load(Ordering::Relaxed) => Ok(()),
         None => Err(Failure::Silent),
     }
+}
+
+/// Returns the result of `work`, unless a signal comes first.
+async fn interruptible<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    tokio::select! {
+        // First, so that a signal is waited for before the work starts a server.
+        biased;
+        status = interruption() => Err(Failure::Interrupted(status)),
+        outcome = work => Ok(outcome),
+    }
+}
+
+/// Completes when the user interrupts the program or the system ends it. Returns the exit status.
+/// Later signals have no other effect, so each step that takes long waits for them.
+#[cfg(unix)]
+async fn interruption() -> u8 {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let received = |kind| Some((signal(kind).ok()?, kind.as_raw_value()));
+    let kinds = kinds.into_iter().filter(|kind| !is_ignored(kind.as_raw_value()));
+    let mut signals: Vec<_> = kinds.filter_map(received).collect();
+    let number = poll_fn(|cx| {
+        let received = signals
+            .iter_mut()
+            .find_map(|(signal, number)| signal.poll_recv(cx).is_ready().then_some(*number));
+        received.map_or(Poll::Pending, Poll::Ready)
+    });
+    u8::try_from(number.await).map_or(u8::MAX, |number| 128_u8.saturating_add(number))
+}
+
+/// As on Unix, where Ctrl-C is the signal 2.
+#[cfg(not(unix))]
+async fn interruption() -> u8 {
+    if tokio::signal::ctrl_c().await.is_err() {
+        pending::<()>().await;
+    }
+    130
+}
+
+/// Returns whether the program was started to ignore a signal, as by `nohup`. Only Linux tells.
+#[cfg(unix)]
+fn is_ignored(number: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
 }
 
 /// Runs `work` while the connection is driven, then closes the connection within `farewell`.
 async fn converse(
     options: &Options,
     mut driver: impl Future + Unpin,
-    client: &Client,
+    (client, seen): (&Client, &Seen),
     work: impl Future<Output = Result<(), Failure>>,
     farewell: Duration,
 ) -> Result<(), Failure> {
-    let outcome = together(&mut driver, within(options, client, alarm(options), work)).await;
+    let outcome = together(&mut driver, within(seen, alarm(options), work)).await;
     client.close();
     // The result of the shutdown does not affect the result of the command.
-    let _ = before(sleep(farewell), &mut driver).await;
+    let _ = interruptible(before(sleep(farewell), &mut driver)).await?;
     outcome
 }
 

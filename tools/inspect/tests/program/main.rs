@@ -3,6 +3,7 @@
 mod command_line;
 mod completions;
 mod hostile_text;
+mod listening;
 mod terminal;
 
 /// The program.
