@@ -10,9 +10,12 @@ pub(super) enum ApplicationType {
 }
 
 impl ApplicationType {
-    /// An absent type means web.
-    pub(super) fn parse(name: Option<&str>) -> Option<Self> {
+    /// An absent type means web, unless all of the client's redirect URIs lead to its own machine:
+    /// OAuth without OpenID Connect does not know the type, and such a client can only be native.
+    pub(super) fn parse(name: Option<&str>, redirect_uris: &[String]) -> Option<Self> {
+        let local = |uri: &String| uri.starts_with("http:") && Self::Native.may_have(uri);
         match name {
+            None if redirect_uris.iter().all(local) => Some(Self::Native),
             None | Some("web") => Some(Self::Web),
             Some("native") => Some(Self::Native),
             Some(_) => None,

@@ -28,7 +28,8 @@ struct ClientMetadata {
 pub(super) fn register(clients: &mut Clients, body: &[u8], now: u64) -> Result<Value, Failure> {
     let metadata: ClientMetadata =
         serde_json::from_slice(body).map_err(|_| invalid("the body is not client metadata"))?;
-    let kind = ApplicationType::parse(metadata.application_type.as_deref())
+    let name = metadata.application_type.as_deref();
+    let kind = ApplicationType::parse(name, &metadata.redirect_uris)
         .ok_or(invalid("`application_type` must be `native` or `web`"))?;
     check_redirect_uris(kind, &metadata.redirect_uris)?;
     let grant_types = grant_types(metadata.grant_types.as_deref())?;
@@ -161,11 +162,26 @@ mod tests {
         metadata["redirect_uris"] = json!([]);
         assert_eq!(try_to(&metadata), Err("invalid_redirect_uri"));
         let mut metadata = native();
-        // Without an application type, the client is a web application.
-        metadata["application_type"] = Value::Null;
+        metadata["application_type"] = json!("web");
         assert_eq!(try_to(&metadata), Err("invalid_redirect_uri"));
-        metadata["redirect_uris"] = json!(["https://app.example/callback"]);
-        assert_eq!(try_to(&metadata).unwrap()["application_type"], "web");
+    }
+
+    #[test]
+    fn a_client_without_a_type_is_native_if_it_listens_on_the_users_machine_only() {
+        let local = "http://localhost:53999/callback";
+        for (uris, result) in [
+            (vec![local], Ok("native")),
+            (vec![local, "http://127.0.0.1/callback"], Ok("native")),
+            (vec!["https://app.example/callback"], Ok("web")),
+            (vec![local, "https://app.example/callback"], Err("invalid_redirect_uri")),
+            (vec!["https://localhost/callback"], Err("invalid_redirect_uri")),
+            (vec!["com.example.app:/callback"], Err("invalid_redirect_uri")),
+            (vec![], Err("invalid_redirect_uri")),
+        ] {
+            let registered = try_to(&json!({ "redirect_uris": uris }));
+            let kind = registered.map(|it| it["application_type"].as_str().map(String::from));
+            assert_eq!(kind, result.map(|kind| Some(kind.into())), "{uris:?}");
+        }
     }
 
     #[test]
