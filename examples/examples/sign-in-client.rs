@@ -10,6 +10,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::args().nth(1).unwrap_or_else(|| "http://127.0.0.1:8000/mcp".into());
     let loopback = Loopback::bind(0).await?.application("the demo");
     let options = AuthorizationOptions::code(loopback.redirect_uri())?
+        .fallback_redirect_uri(loopback.localhost_redirect_uri())?
         .register_as(ClientMetadata::new("demo", ApplicationType::Native));
     let authorization = Authorization::new(options)
         .store(FileStore::new("demo-credentials"))

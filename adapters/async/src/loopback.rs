@@ -104,6 +104,16 @@ impl<N: Network> Loopback<N> {
         self.address.redirect_uri()
     }
 
+    /// Returns the redirect URI with the name `localhost`, for
+    /// [`fallback_redirect_uri`](mcp_sansio_oauth::client::AuthorizationOptions::fallback_redirect_uri):
+    /// some authorization servers accept no address. The listener receives both. The address comes
+    /// first, because another program may listen on `::1`, which `localhost` means as well
+    /// (RFC 8252, section 8.3).
+    #[must_use]
+    pub fn localhost_redirect_uri(&self) -> String {
+        self.address.localhost_redirect_uri()
+    }
+
     /// Shows the user the page of the authorization server, with `open`, and waits for the redirect
     /// that answers this request. Returns its target. Only the first such redirect is accepted;
     /// other requests are refused while waiting continues. Concurrent calls run one after the
@@ -120,7 +130,7 @@ impl<N: Network> Loopback<N> {
     ) -> impl Future<Output = Result<String, ActionFailure>> + Send + use<N, O> {
         let loopback = self.clone();
         async move {
-            if request.redirect_uri != loopback.redirect_uri() {
+            if !loopback.address.has(&request.redirect_uri) {
                 let mismatch = loopback.address.mismatch(&request.redirect_uri);
                 return Err(ActionFailure::Failed(mismatch));
             }

@@ -67,6 +67,16 @@ impl Loopback {
         self.0.redirect_uri()
     }
 
+    /// Returns the redirect URI with the name `localhost`, for
+    /// [`fallback_redirect_uri`](mcp_sansio_oauth::client::AuthorizationOptions::fallback_redirect_uri):
+    /// some authorization servers accept no address. The listener receives both. The address comes
+    /// first, because another program may listen on `::1`, which `localhost` means as well
+    /// (RFC 8252, section 8.3).
+    #[must_use]
+    pub fn localhost_redirect_uri(&self) -> String {
+        self.0.localhost_redirect_uri()
+    }
+
     /// Shows the user the page of the authorization server, with `open`, and waits for the redirect
     /// that answers this request. Returns its target. Only the first such redirect is accepted;
     /// other requests are refused while waiting continues. Concurrent calls run one after the

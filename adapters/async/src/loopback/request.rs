@@ -103,6 +103,17 @@ impl RedirectAddress {
         format!("http://{}{}", self.socket, self.path)
     }
 
+    /// Returns the redirect URI with the name `localhost` in place of the address.
+    #[must_use]
+    pub(super) fn localhost_redirect_uri(&self) -> String {
+        format!("http://localhost:{}{}", self.socket.port(), self.path)
+    }
+
+    /// Whether the redirect URI leads to this address.
+    pub(super) fn has(&self, redirect_uri: &str) -> bool {
+        redirect_uri == self.redirect_uri() || redirect_uri == self.localhost_redirect_uri()
+    }
+
     /// Parses the bytes received so far. Call it again with more bytes until the result is no
     /// longer [`ParsedRequest::Incomplete`]; at most [`REQUEST_LENGTH_MAX`] bytes are needed.
     ///
@@ -131,13 +142,15 @@ impl RedirectAddress {
             return Err(Reply::Malformed);
         };
         // Refuses DNS rebinding: a page of another origin, whose name now resolves to this address.
+        // Browsers resolve `localhost` to this machine without asking others.
         let mut hosts = lines
             .take_while(|line| !line.is_empty())
             .filter_map(|line| line.split_once(':'))
             .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
             .map(|(_, value)| value.trim_matches([' ', '\t']));
-        if (hosts.next(), hosts.next()) != (Some(&*self.host()), None) {
-            return Err(Reply::OtherHost);
+        match (hosts.next(), hosts.next()) {
+            (Some(host), None) if self.is_host(host) => {}
+            _ => return Err(Reply::OtherHost),
         }
         if method != "GET" {
             return Err(Reply::OtherMethod);
@@ -148,10 +161,11 @@ impl RedirectAddress {
         Ok(target)
     }
 
-    /// Returns the socket as in `Host`, without the default port of HTTP.
-    fn host(&self) -> String {
-        Location::parse(&self.redirect_uri())
-            .map_or_else(|_| self.socket.to_string(), |it| it.authority().to_owned())
+    /// Whether this is the socket as in `Host`, without the default port of HTTP.
+    fn is_host(&self, host: &str) -> bool {
+        [self.redirect_uri(), self.localhost_redirect_uri()]
+            .iter()
+            .any(|uri| Location::parse(uri).is_ok_and(|it| it.authority() == host))
     }
 }
 
@@ -291,6 +305,9 @@ mod tests {
             assert_eq!(read(&request[..end]), ParsedRequest::Incomplete, "{end}");
         }
         assert_eq!(read(request), ParsedRequest::Redirect("/callback?code=c&state=s"));
+        // The authorization server may know the address by its name.
+        let named = request.replace("127.0.0.1", "localhost");
+        assert_eq!(read(&named), ParsedRequest::Redirect("/callback?code=c&state=s"));
         let shown = format!("{:?}", ParsedRequest::Redirect("/callback?code=secret"));
         assert_eq!(shown, "Redirect(..)");
     }
@@ -313,7 +330,8 @@ mod tests {
             ("GET /callback HTTP/1.1", "", Reply::OtherHost),
             ("GET /callback HTTP/1.1", "Host: 127.0.0.1\r\n", Reply::OtherHost),
             ("GET /callback HTTP/1.1", "Host: evil.example:4321\r\n", Reply::OtherHost),
-            ("GET /callback HTTP/1.1", "Host: localhost:4321\r\n", Reply::OtherHost),
+            ("GET /callback HTTP/1.1", "Host: localhost:80\r\n", Reply::OtherHost),
+            ("GET /callback HTTP/1.1", "Host: localhost.evil.example:4321\r\n", Reply::OtherHost),
             (
                 "GET /callback HTTP/1.1",
                 "Host: 127.0.0.1:4321\r\nhost: 127.0.0.1:4321\r\n",

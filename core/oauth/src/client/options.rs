@@ -87,6 +87,8 @@ pub(super) enum GrantFlow {
     AuthorizationCode {
         /// The redirect URI, to which the authorization server sends the user.
         redirect_uri: String,
+        /// Another one for authorization servers that do not register the first.
+        fallback: Option<String>,
     },
     /// The client acts on its own behalf.
     ClientCredentials,
@@ -107,10 +109,11 @@ impl GrantFlow {
         matches!(self, Self::AuthorizationCode { .. })
     }
 
-    /// Returns the redirect URI, if the grant has one.
-    pub(super) fn redirect_uri(&self) -> Option<&str> {
+    /// Returns the redirect URI, or the other one, if the grant has it.
+    pub(super) fn redirect_uri(&self, fallback: bool) -> Option<&str> {
         match self {
-            Self::AuthorizationCode { redirect_uri } => Some(redirect_uri),
+            Self::AuthorizationCode { fallback: other, .. } if fallback => other.as_deref(),
+            Self::AuthorizationCode { redirect_uri, .. } => Some(redirect_uri),
             _ => None,
         }
     }
@@ -145,7 +148,26 @@ impl AuthorizationOptions {
         // checked at its registration.
         check_redirect_uri(&redirect_uri, ApplicationType::Native)
             .map_err(InvalidOption::RedirectUri)?;
-        Ok(Self::with_grant(GrantFlow::AuthorizationCode { redirect_uri }))
+        Ok(Self::with_grant(GrantFlow::AuthorizationCode { redirect_uri, fallback: None }))
+    }
+
+    /// Sets another redirect URI, which the client registers if an authorization server does not
+    /// accept the first: some accept loopback addresses by the name `localhost` only. The user
+    /// returns to the URI in [`AuthorizationRequest`](super::AuthorizationRequest), so the
+    /// application must listen on both. It has no effect without [`code`](Self::code) and
+    /// [`register_as`](Self::register_as).
+    ///
+    /// # Errors
+    ///
+    /// The redirect URI is invalid for any application: see [`UrlFault`].
+    // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]
+    pub fn fallback_redirect_uri(mut self, uri: impl Into<String>) -> Result<Self, InvalidOption> {
+        let uri = uri.into();
+        check_redirect_uri(&uri, ApplicationType::Native).map_err(InvalidOption::RedirectUri)?;
+        if let GrantFlow::AuthorizationCode { fallback, .. } = &mut self.grant {
+            *fallback = Some(uri);
+        }
+        Ok(self)
     }
 
     /// Lets the client act on its own behalf.

@@ -129,6 +129,44 @@ fn a_client_registers_as_public_where_the_default_method_is_refused() {
 }
 
 #[test]
+fn a_redirect_uri_that_is_not_accepted_is_replaced_by_the_fallback() {
+    // Rule: [AUTHC-035].
+    const LOCALHOST: &str = "http://localhost:7777/callback";
+    let options = || registering().fallback_redirect_uri(LOCALHOST).expect("a valid redirect URI");
+    let mut network = open_network(options());
+    network.network = Box::new(|request| {
+        let localhost = request.body.contains(LOCALHOST);
+        let answer = match localhost {
+            true => Reply::new(201, r#"{"client_id":"c1"}"#).into(),
+            false => error(400, "invalid_redirect_uri"),
+        };
+        (request.place() == REGISTER).then_some(answer)
+    });
+    let text = network.run();
+    assert!(text.contains("authorized by"), "{text}");
+    assert_eq!(network.sent_to(REGISTER).len(), 2);
+    assert_eq!(network.authorizations[0]["redirect_uri"], LOCALHOST);
+    assert_eq!(network.last_to(TOKEN).form("redirect_uri").as_deref(), Some(LOCALHOST));
+    // The next run uses the registration as it was made.
+    let mut network = network.again(options());
+    network.accepted.clear();
+    network.run();
+    assert_eq!((network.sent_to(REGISTER).len(), network.authorizations.len()), (0, 1));
+    assert_eq!(network.authorizations[0]["redirect_uri"], LOCALHOST);
+    // Where neither is accepted, the reason is reported.
+    let mut network = open_network(options());
+    network.post(REGISTER, error(400, "invalid_redirect_uri"));
+    let text = network.run();
+    assert!(text.contains("does not accept the redirect URI"), "{text}");
+    assert_eq!(network.sent_to(REGISTER).len(), 2);
+    // Where the first is accepted, it is used.
+    let mut network = open_network(options());
+    network.run();
+    assert_eq!(network.authorizations[0]["redirect_uri"], REDIRECT);
+    assert!(registering().fallback_redirect_uri("http://a.example").is_err());
+}
+
+#[test]
 fn a_metadata_document_takes_precedence_over_registration() {
     // Rule: [AUTHC-027] [AUTHC-028] [AUTHC-029] [AUTHC-031].
     let options = || registering().metadata_document(DOCUMENT, ClientSecret::None).expect("a URL");

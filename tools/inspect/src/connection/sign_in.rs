@@ -21,7 +21,9 @@ pub(super) async fn authorization(
     sign_in: &SignIn,
 ) -> Result<Authorization, Box<dyn std::error::Error>> {
     let loopback = Loopback::bind(0).await?.application(NAME).timeout(USER_TIME);
-    let options = AuthorizationOptions::code(loopback.redirect_uri())?.scopes(&sign_in.scopes)?;
+    let options = AuthorizationOptions::code(loopback.redirect_uri())?
+        .fallback_redirect_uri(loopback.localhost_redirect_uri())?
+        .scopes(&sign_in.scopes)?;
     let options = match &sign_in.client_id {
         Some(client_id) => {
             options.registered(RegisteredClient::new(client_id, ClientSecret::None))?

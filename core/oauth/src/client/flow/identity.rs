@@ -41,14 +41,18 @@ pub(super) struct Identity {
     pub(super) method: AuthenticationMethod,
     /// Whether it is a dynamic registration from an earlier flow, of this process or another one.
     pub(super) reused: bool,
+    /// Whether it uses the other redirect URI.
+    pub(super) fallback: bool,
 }
 
 /// A registration in progress.
 #[derive(Debug)]
 pub(super) struct PendingRegistration {
     endpoint: Location,
-    /// The body of the first attempt without scopes: what tells whether the registration still fits.
-    request: String,
+    /// Whether the body has the other redirect URI.
+    fallback: bool,
+    /// Whether to try the other redirect URI as well.
+    or_fallback: bool,
     method: AuthenticationMethod,
     /// Whether to try the registration of a public client as well.
     or_public: bool,
@@ -62,6 +66,11 @@ impl PendingRegistration {
     /// Changes what the authorization server may have refused. Returns `false` if there is nothing
     /// left to change.
     fn relax(&mut self, fault: &AnswerFault) -> bool {
+        // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]
+        if let AnswerFault::RedirectUri(_) = fault {
+            self.fallback |= self.or_fallback;
+            return core::mem::take(&mut self.or_fallback);
+        }
         // Some authorization servers register no scopes, or only those of a list.
         if self.with_scopes {
             self.with_scopes = false;
@@ -86,6 +95,24 @@ struct KnownClient {
     /// The method of the registration.
     method: Option<AuthenticationMethod>,
     reused: bool,
+    fallback: bool,
+}
+
+impl KnownClient {
+    /// Returns a client that the application has configured.
+    const fn new(client_id: String, secret: ClientSecret) -> Self {
+        Self { client_id, secret, method: None, reused: false, fallback: false }
+    }
+
+    fn registered(client: &StoredClient, reused: bool, fallback: bool) -> Self {
+        Self {
+            client_id: client.client_id.clone(),
+            secret: client.secret(),
+            method: Some(client.method),
+            reused,
+            fallback,
+        }
+    }
 }
 
 impl AuthorizationClient {
@@ -104,15 +131,13 @@ impl AuthorizationClient {
             }
             let (client_id, secret) = (client.client_id.clone(), client.secret.clone());
             self.bound[at] = Some(issuer.clone());
-            let known = KnownClient { client_id, secret, method: None, reused: false };
-            return self.identified(flow, &metadata, known, now);
+            return self.identified(flow, &metadata, KnownClient::new(client_id, secret), now);
         }
         // MCP 2026-07-28 basic/authorization/client-registration#advertising-cimd-support [AUTHC-031]
         if metadata.client_id_metadata_document_supported
             && let Some((client_id, secret)) = self.options.metadata_document.clone()
         {
-            let known = KnownClient { client_id, secret, method: None, reused: false };
-            return self.identified(flow, &metadata, known, now);
+            return self.identified(flow, &metadata, KnownClient::new(client_id, secret), now);
         }
         let endpoint = match self.options.registration {
             Some(_) => metadata.registration_endpoint(),
@@ -201,7 +226,7 @@ impl AuthorizationClient {
         known: KnownClient,
         now: Instant,
     ) -> StepResult {
-        let KnownClient { client_id, secret, method, reused } = known;
+        let KnownClient { client_id, secret, method, reused, fallback } = known;
         let issuer = metadata.issuer.clone();
         let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
         let registered = method.map(AuthenticationMethod::as_str);
@@ -214,7 +239,8 @@ impl AuthorizationClient {
             self.leave_issuer();
         }
         self.check_place(&token_endpoint)?;
-        let identity = Identity { issuer, token_endpoint, client_id, secret, method, reused };
+        let identity =
+            Identity { issuer, token_endpoint, client_id, secret, method, reused, fallback };
         flow.discovered.identity = Some(Arc::new(identity));
         self.ask_for_token(flow, now)
     }
@@ -257,24 +283,19 @@ impl AuthorizationClient {
             };
         }
         self.unlock_tokens(flow);
-        let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
-        let needs_secret = !self.options.grant.needs_user();
-        let method = method_to_register(supported, needs_secret)
-            .map_err(|reason| no_authentication(&metadata.issuer, reason))?;
+        let method = self.method_to_register(&metadata)?;
         let Some(endpoint) = metadata.registration_endpoint().ok().flatten() else {
             return self.next_issuer(flow);
         };
-        let without_scopes = self.registration_body(method, &Scopes::new())?;
-        let unix_time = self.clock.unix_time(now);
-        let fits = |it: &&StoredClient| it.fits(&without_scopes, unix_time);
-        if let Some(kept) = self.client.as_ref().filter(|_| !flow.registered_again).filter(fits) {
-            let known = KnownClient {
-                client_id: kept.client_id.clone(),
-                secret: kept.secret(),
-                method: Some(kept.method),
-                reused: true,
-            };
-            return self.identified(flow, &metadata, known, now);
+        let kept = self.client.as_ref().filter(|_| !flow.registered_again);
+        let or_fallback = self.options.grant.redirect_uri(true).is_some();
+        for fallback in [false, true].into_iter().filter(|it| or_fallback || !it) {
+            let request = self.registration_body(method, fallback, &Scopes::new())?;
+            let unix_time = self.clock.unix_time(now);
+            if let Some(kept) = kept.filter(|it| it.fits(&request, unix_time)) {
+                let known = KnownClient::registered(kept, true, fallback);
+                return self.identified(flow, &metadata, known, now);
+            }
         }
         self.check_place(&endpoint)?;
         // Many authorization servers grant a client only the scopes that it has registered.
@@ -283,24 +304,37 @@ impl AuthorizationClient {
         if let Some(before) = before.filter(|it| is_same_issuer(&it.issuer, &metadata.issuer)) {
             scopes.extend(before.scope.split(' '), self.options.limits.scopes_max)?;
         }
+        let silent = metadata.token_endpoint_auth_methods_supported.is_none();
         self.send_registration(PendingRegistration {
             endpoint,
-            request: without_scopes,
+            fallback: false,
+            or_fallback,
             method,
-            or_public: supported.is_none() && !needs_secret,
+            or_public: silent && self.options.grant.needs_user(),
             with_scopes: !scopes.is_empty(),
             scopes,
         })
     }
 
+    /// Returns the method that the first attempt registers.
+    fn method_to_register(
+        &self,
+        metadata: &AuthorizationServerMetadata,
+    ) -> Result<AuthenticationMethod, AuthorizationFailure> {
+        let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
+        let method = method_to_register(supported, !self.options.grant.needs_user());
+        method.map_err(|reason| no_authentication(&metadata.issuer, reason))
+    }
+
     fn registration_body(
         &self,
         method: AuthenticationMethod,
+        fallback: bool,
         scopes: &Scopes,
     ) -> Result<String, AuthorizationFailure> {
         let metadata = self.options.registration.as_ref().ok_or(AuthorizationFailure::Closed)?;
-        let redirect_uris: Vec<String> =
-            self.options.grant.redirect_uri().map(String::from).into_iter().collect();
+        let redirect_uri = self.options.grant.redirect_uri(fallback);
+        let redirect_uris: Vec<String> = redirect_uri.map(String::from).into_iter().collect();
         let request = RegistrationRequest {
             metadata,
             grant: self.grant_type(),
@@ -316,7 +350,7 @@ impl AuthorizationClient {
     fn send_registration(&mut self, pending: PendingRegistration) -> StepResult {
         let none = Scopes::new();
         let scopes = if pending.with_scopes { &pending.scopes } else { &none };
-        let body = self.registration_body(pending.method, scopes)?;
+        let body = self.registration_body(pending.method, pending.fallback, scopes)?;
         let json = ("content-type".into(), ByteString::from_static("application/json"));
         self.post(pending.endpoint.clone(), [json], body);
         Ok(Next::Wait(Step::Registration(Box::new(pending))))
@@ -357,11 +391,7 @@ impl AuthorizationClient {
         };
         let url = fetched.place();
         let answer = match Registration::parse(&fetched.body) {
-            Err(fault)
-                if (400..500).contains(&fetched.status)
-                    && !matches!(fault, AnswerFault::RedirectUri(_))
-                    && step.relax(&fault) =>
-            {
+            Err(fault) if (400..500).contains(&fetched.status) && step.relax(&fault) => {
                 return self.send_registration(step);
             }
             Ok(_) | Err(AnswerFault::TooLong | AnswerFault::Malformed | AnswerFault::Client)
@@ -382,7 +412,8 @@ impl AuthorizationClient {
                 no_authentication(&metadata.issuer, NoAuthenticationMethod::Registered)
             })?,
         };
-        let redirect_uri = self.options.grant.redirect_uri().map(String::from);
+        let redirect_uri = self.options.grant.redirect_uri(step.fallback).map(String::from);
+        let first = self.method_to_register(&metadata)?;
         let kept = StoredClient {
             issuer: metadata.issuer.clone(),
             client_id: answer.client_id,
@@ -392,17 +423,12 @@ impl AuthorizationClient {
             redirect_uris: answer
                 .redirect_uris
                 .unwrap_or_else(|| redirect_uri.into_iter().collect()),
-            request: step.request,
+            request: self.registration_body(first, step.fallback, &Scopes::new())?,
             scope: step.scopes.to_string(),
         };
         let key = CredentialKey::Client(kept.issuer.clone());
         self.actions.push(AuthorizationAction::Save(key, kept.to_credential()));
-        let known = KnownClient {
-            client_id: kept.client_id.clone(),
-            secret: kept.secret(),
-            method: Some(method),
-            reused: false,
-        };
+        let known = KnownClient::registered(&kept, false, step.fallback);
         self.client = Some(kept);
         self.identified(flow, &metadata, known, now)
     }
@@ -664,6 +690,7 @@ impl AuthorizationClient {
             secret,
             method: kept.method,
             reused,
+            fallback: false,
         };
         flow.discovered.identity = Some(Arc::new(identity));
         flow.discovered.resource = Some(resource);

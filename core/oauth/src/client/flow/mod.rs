@@ -512,12 +512,13 @@ impl AuthorizationClient {
 
     fn send_user(&mut self, flow: &Flow) -> StepResult {
         let found = &flow.discovered;
-        let (Some(metadata), Some(identity), Some(resource), Some(redirect_uri)) =
-            (&found.metadata, &found.identity, &found.resource, self.options.grant.redirect_uri())
+        let (Some(metadata), Some(identity), Some(resource)) =
+            (&found.metadata, &found.identity, &found.resource)
         else {
             return Err(AuthorizationFailure::Closed);
         };
-        let redirect_uri = redirect_uri.to_string();
+        let redirect_uri = self.options.grant.redirect_uri(identity.fallback);
+        let redirect_uri = redirect_uri.ok_or(AuthorizationFailure::Closed)?.to_string();
         let issuer = metadata.issuer.clone();
         let endpoint = metadata
             .authorization_endpoint()

@@ -116,6 +116,7 @@ impl AuthorizationClient {
                     secret: provider.secret.clone(),
                     method,
                     reused: false,
+                    fallback: false,
                 })
             }
             _ => Arc::clone(flow.discovered.identity.as_ref().ok_or(AuthorizationFailure::Closed)?),
@@ -187,10 +188,11 @@ impl AuthorizationClient {
         let resource = flow.discovered.resource.as_ref().ok_or(AuthorizationFailure::Closed)?;
         let as_before = Scopes::new();
         let mut scopes = &flow.discovered.scopes;
+        let grant = &self.options.grant;
         let grant = match &step.source {
             GrantSource::Code { code, verifier } => TokenGrant::AuthorizationCode {
                 code: code.as_str(),
-                redirect_uri: self.options.grant.redirect_uri().unwrap_or_default(),
+                redirect_uri: grant.redirect_uri(step.identity.fallback).unwrap_or_default(),
                 code_verifier: verifier.as_str(),
             },
             GrantSource::Renewal => {
