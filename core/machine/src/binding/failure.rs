@@ -1,3 +1,4 @@
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
@@ -83,7 +84,7 @@ pub enum TransportFailure {
     },
     /// The server's response is not valid on this transport.
     #[error("the server's response is not valid: {0}")]
-    InvalidResponse(&'static str),
+    InvalidResponse(Cow<'static, str>),
     /// The server's response exceeds a limit.
     #[error("the server's response is longer than {limit} bytes")]
     TooLong {
@@ -110,7 +111,7 @@ impl fmt::Display for DisplayRefusal<'_> {
 }
 
 /// Writes an excerpt.
-struct After<'a>(Option<&'a str>);
+pub(crate) struct After<'a>(pub(crate) Option<&'a str>);
 
 impl fmt::Display for After<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,6 +6,8 @@ mod failure;
 mod header_fields;
 mod rejection;
 
+#[cfg(feature = "http")]
+pub(crate) use failure::After;
 pub use failure::TransportFailure;
 #[cfg(feature = "http")]
 pub(crate) use header_fields::is_allowed;

@@ -48,6 +48,9 @@ pub(crate) fn with_roots() -> ClientCapabilities {
     ClientCapabilities::default().roots(RootsCapability::default().list_changed(true))
 }
 
+/// The name of this library in requests.
+pub(crate) const AGENT: &str = concat!("mcp-sansio/", env!("CARGO_PKG_VERSION"));
+
 /// Fields of a response.
 pub(crate) const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 pub(crate) const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
@@ -268,6 +271,7 @@ impl Net {
         let request = self.request(n);
         let mut text = format!("{} {}\n", request.method, request.url().as_str());
         for (name, value) in request.fields() {
+            let value = value.replace(AGENT, "mcp-sansio/VERSION");
             writeln!(text, "{name}: {value}").unwrap();
         }
         let body = String::from_utf8(request.body.to_vec()).unwrap();

@@ -5,7 +5,8 @@ use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio::{Revision, Revisions};
 
 use crate::net::{
-    EVENTS, JSON, Net, bare_error, error, event, http_options, initialized, peer_options, result,
+    EVENTS, JSON, Net, bare_error, error, event, http_options, initialized, notification,
+    peer_options, result,
 };
 
 fn legacy() -> Net {
@@ -110,25 +111,13 @@ fn unrelated_failures_do_not_select_the_old_transport() {
 fn the_first_failure_is_reported_if_neither_transport_works() {
     // Rule: [LSSE-010].
     type Script = fn(&mut Net);
-    let scripts: [Script; 7] = [
+    let scripts: [Script; 4] = [
         |net| net.answer(2, 405, &[], ""),
         |net| net.answer(2, 200, JSON, "{}"),
         |net| net.failed(2, ExchangeFailure::Broken),
         |net| {
             net.answer_head(2, 200, EVENTS);
-            net.body(2, "event: hello\ndata: x\n\n");
-        },
-        |net| {
-            net.answer_head(2, 200, EVENTS);
-            net.body(2, &event("{}"));
-        },
-        |net| {
-            net.answer_head(2, 200, EVENTS);
             net.end(2);
-        },
-        |net| {
-            net.answer_head(2, 200, EVENTS);
-            net.body(2, "event: endpoint\ndata: http://[\n\n");
         },
     ];
     for (script, at) in scripts.into_iter().zip(0..) {
@@ -140,6 +129,149 @@ fn the_first_failure_is_reported_if_neither_transport_works() {
         assert!(matches!(&*sent, "" | "#2 abort\n"), "{at}: {sent}");
         assert!(net.client.is_drained());
     }
+}
+
+#[test]
+fn an_endpoint_that_is_no_url_is_reported_with_its_text() {
+    // Rule: [LSSE-003].
+    for (endpoint, fault) in [
+        ("http://[", "http://[: the host of the URL is missing or malformed"),
+        ("/a b", "/a b: the URL is malformed"),
+        ("ftp://example.com/", "does not start with `http://`"),
+    ] {
+        let mut net = seeking();
+        net.answer_head(2, 200, EVENTS);
+        net.body(2, &format!("event: endpoint\ndata: {endpoint}\n\n"));
+        let told = net.told();
+        assert!(told.contains("the event `endpoint` has no valid URL: "), "{told}");
+        assert!(told.contains(fault), "{told}");
+        assert_eq!(net.sent(), "#2 abort\n");
+    }
+}
+
+#[test]
+fn the_endpoint_may_follow_other_events_and_have_white_space_around_it() {
+    // Rule: [LSSE-002] [LSSE-003].
+    for endpoint in ["/m", " /m \t", "/m\ndata: ", "\t/m"] {
+        let mut net = seeking();
+        net.answer_head(2, 200, EVENTS);
+        net.body(2, "event: open\ndata: x\n\nevent: ping\ndata: {}\n\n: comment\n\n");
+        net.body(2, &event(&notification("info")));
+        // It is not a response to the handshake, which was not sent.
+        net.body(2, &event(&result(1, &initialized(Revision::V2024_11_05))));
+        net.body(2, &event("{}"));
+        net.body(2, &event(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#));
+        assert_eq!(net.sent(), "");
+        net.body(2, &format!("event: endpoint\ndata: {endpoint}\n\n"));
+        let to = "https://example.com/m";
+        let expected = format!("#3 POST to {to} result {{}}\n#4 POST to {to} initialize\n");
+        assert_eq!(net.sent(), expected, "{endpoint:?}");
+        net.answer(4, 202, &[], "");
+        net.body(2, &event(&result(1, &initialized(Revision::V2024_11_05))));
+        assert!(net.told().ends_with("opened at 2024-11-05\n"));
+    }
+    // The answer of an early request is not posted elsewhere.
+    let mut net = seeking();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &event(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#));
+    net.end(2);
+    assert!(net.told().contains("HTTP status 405"));
+    net.expect_silence();
+}
+
+#[test]
+fn an_opening_request_that_is_answered_with_the_old_stream_leads_to_it() {
+    // Rule: [VER-018] [LSSE-010].
+    let endpoint = "event: endpoint\ndata: /m\n\n";
+    let mut net = Net::plain();
+    assert_eq!(net.sent(), "#1 POST server/discover\n");
+    net.answer_head(1, 200, EVENTS);
+    net.body(1, endpoint);
+    assert_eq!(net.sent(), "#1 abort\n#2 POST initialize\n");
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, endpoint);
+    assert_eq!(net.sent(), "#2 abort\n#3 GET\n");
+    net.answer_head(3, 200, EVENTS);
+    net.body(3, endpoint);
+    assert_eq!(net.sent(), "#4 POST to https://example.com/m initialize\n");
+    // A server without such a stream, and a client that does not use it.
+    let http = http_options().old_transport(false);
+    let unwilling = Net::new(peer_options().revisions(Revisions::LEGACY), http);
+    for mut net in [legacy(), unwilling] {
+        net.sent();
+        net.answer_head(1, 200, EVENTS);
+        net.body(1, endpoint);
+        if net.sent().contains("#2 GET") {
+            net.answer(2, 405, &[], "");
+        }
+        let told = net.told();
+        assert!(told.contains("its stream is one of the transport HTTP+SSE"), "{told}");
+    }
+}
+
+/// Returns a client with an open connection on the old transport, whose call is posted on exchange
+/// 5.
+fn calling() -> Net {
+    let mut net = seeking();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, "event: endpoint\ndata: /m\n\n");
+    net.sent();
+    net.answer(3, 202, &[], "");
+    net.body(2, &event(&result(1, &initialized(Revision::V2024_11_05))));
+    net.sent();
+    net.answer(4, 202, &[], "");
+    net.call_echo();
+    assert_eq!(net.sent(), "#5 POST to https://example.com/m tools/call\n");
+    net.told();
+    net
+}
+
+#[test]
+fn the_answer_is_taken_from_the_response_of_the_post_too() {
+    // Rule: [LSSE-004].
+    let answer = result(2, "{}");
+    for (fields, body) in [(JSON, answer.clone()), (EVENTS, event(&answer))] {
+        let mut net = calling();
+        net.answer(5, 200, fields, &body);
+        assert_eq!(net.told(), "call 1: {}\n");
+        net.body(2, &event(&answer));
+        assert!(net.told().starts_with("violation: "));
+    }
+    // Anything else is not the answer.
+    for (fields, body) in [
+        (JSON, "{}"),
+        (JSON, "\"Accepted\""),
+        (JSON, "Accepted"),
+        (JSON, r#"{"jsonrpc":"2.0","id":9,"result":{}}"#),
+        (EVENTS, ""),
+        (EVENTS, ": nothing\n\n"),
+    ] {
+        let mut net = calling();
+        net.answer(5, 200, fields, body);
+        assert_eq!(net.told(), "", "{body}");
+        net.body(2, &event(&answer));
+        assert_eq!(net.told(), "call 1: {}\n", "{body}");
+    }
+}
+
+#[test]
+fn a_post_that_breaks_does_not_end_its_call() {
+    // Rule: [LSSE-004].
+    for fields in [None, Some(&[][..]), Some(JSON), Some(EVENTS)] {
+        let mut net = calling();
+        if let Some(fields) = fields {
+            net.answer_head(5, 200, fields);
+        }
+        net.broken(5);
+        assert_eq!(net.told(), "");
+        net.body(2, &event(&result(2, "{}")));
+        assert_eq!(net.told(), "call 1: {}\n");
+    }
+    // It was not sent.
+    let mut net = calling();
+    net.failed(5, ExchangeFailure::NotSent);
+    let (_, sent) = net.wait_for_request();
+    assert_eq!(sent, "#6 POST to https://example.com/m tools/call\n");
 }
 
 #[test]

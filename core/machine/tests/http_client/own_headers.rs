@@ -9,7 +9,7 @@ use mcp_sansio::peer::{HeaderFields, InvalidHeader};
 use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision};
 
-use crate::net::{Net, http_options, peer_options};
+use crate::net::{AGENT, Net, http_options, peer_options};
 
 const KEY: &str = "key-7f3a";
 
@@ -29,6 +29,21 @@ fn every_request_to_the_server_has_the_headers_of_the_application() {
     net.answer(2, 307, &[("location", "/other")], "");
     net.sent();
     assert_eq!(net.field(3, "x-api-key").as_deref(), Some(KEY));
+}
+
+#[test]
+fn requests_name_this_library_unless_the_application_names_another_agent() {
+    let mut net = Net::modern();
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    assert_eq!(net.field(2, "user-agent").as_deref(), Some(AGENT));
+    let options = http_options().header("User-Agent", "demo/1.0").unwrap();
+    let mut net = Net::modern_with(peer_options(), options);
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    let agents: Vec<_> =
+        net.request(2).fields().filter(|(name, _)| *name == "user-agent").collect();
+    assert_eq!(agents, [("user-agent", "demo/1.0")]);
 }
 
 #[test]

@@ -70,6 +70,75 @@ fn bodies_and_events_over_the_limits_are_aborted() {
 }
 
 #[test]
+fn a_text_in_place_of_an_answer_is_shown_with_its_type() {
+    let html = &[("content-type", "text/html; charset=utf-8")][..];
+    for legacy in [false, true] {
+        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        net.answer(n, 200, html, "Your workspace is\n suspended");
+        let expected = "the server's response is not valid: the content type \
+             `text/html; charset=utf-8` is neither JSON nor an event stream: Your workspace is \
+             suspended";
+        assert_eq!(net.failure(), expected);
+        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        net.answer(n, 200, &[], "upstream request timeout");
+        assert!(net.failure().ends_with("the content type is missing: upstream request timeout"));
+        // A text that does not end is not waited for.
+        for ends in [false, true] {
+            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            net.answer_head(n, 200, html);
+            net.body(n, "wait ");
+            if ends {
+                net.body(n, &"x".repeat(100_000));
+            } else {
+                net.advance(Duration::from_secs(2));
+            }
+            assert!(net.failure().contains("neither JSON nor an event stream: wait"));
+        }
+    }
+}
+
+#[test]
+fn an_event_of_another_type_counts_if_it_is_the_answer() {
+    // Rule: [SSE-012].
+    for legacy in [false, true] {
+        for body in [error("2", -7, ""), error("null", -7, ""), result(2, OK)] {
+            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            net.answer_head(n, 200, EVENTS);
+            net.body(n, &format!("event: error\ndata: {}\n\n", error("3", -8, "")));
+            assert_eq!(net.told(), "");
+            net.body(n, &format!("event: error\ndata: {body}\n\n"));
+            let told = net.told();
+            assert!(told.starts_with("call 1"), "{told}");
+            assert!(told.contains("refused, -7") || told.contains(OK), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_without_an_answer_says_what_it_had() {
+    let answer = result(2, OK);
+    for (body, expected) in [
+        ("event: error\ndata: upstream timed out\n\n", "the type `error`: upstream timed out"),
+        (&answer, "its content is JSON, not events"),
+        (&format!("\n{answer}\n"), "its content is JSON, not events"),
+        (&format!("data: {answer}\n"), "its last event is incomplete"),
+        (&format!("data: {answer}"), "its last event is incomplete"),
+        (": comment\n\n", "the stream ended before the answer and cannot be resumed"),
+        ("event: ping\ndata: {}\n\n", "the stream ended before the answer and cannot be resumed"),
+    ] {
+        for legacy in [false, true] {
+            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            net.answer(n, 200, EVENTS, body);
+            let failure = net.failure();
+            assert!(failure.ends_with(expected), "{body}: {failure}");
+        }
+    }
+    let (mut net, n) = calling_with(ClientLimits::default(), true);
+    net.answer(n, 200, JSON, &event(&answer));
+    assert!(net.failure().ends_with("the body is an event stream, and its content type is JSON"));
+}
+
+#[test]
 fn an_invalid_response_ends_the_call() {
     for (status, fields, body, expected) in [
         (202, &[][..], "", "InvalidResponse(\"a request was accepted"),

@@ -6,7 +6,7 @@ use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
 use mcp_sansio::{Revision, Revisions};
 
 use crate::net::{
-    EVENTS, JSON, Net, RESUMING, event, event_with_id, http_options, peer_options, result,
+    EVENTS, JSON, Net, RESUMING, error, event, event_with_id, http_options, peer_options, result,
 };
 
 const LATEST: Revision = Revision::V2025_11_25;
@@ -148,6 +148,36 @@ fn an_empty_session_id_is_none_and_a_repeated_one_is_one() {
 }
 
 #[test]
+fn a_call_that_two_sessions_answer_with_404_ends_with_the_error_of_its_id() {
+    // Rule: [SESS-009].
+    for (id, expected) in [("2", "refused, -32602"), ("null", "SessionLost")] {
+        let mut net = Net::legacy(LATEST);
+        net.call_echo();
+        net.sent();
+        net.answer(4, 404, JSON, &error(id, -32602, ""));
+        assert_eq!(net.sent(), "#3 abort\n#5 POST initialize\n");
+        reopen(&mut net, 5, 3);
+        assert_eq!(net.sent(), "#8 POST tools/call version=2025-11-25 session=s2\n");
+        net.answer(8, 404, JSON, &error(id, -32602, ""));
+        assert_eq!(net.sent(), "#7 abort\n#9 POST initialize\n");
+        assert_eq!(net.told(), format!("call 1 failed: {expected}\n"));
+    }
+}
+
+#[test]
+fn a_404_whose_body_does_not_end_starts_a_new_session() {
+    // Rule: [SESS-009].
+    let mut net = Net::legacy(LATEST);
+    net.call_echo();
+    net.sent();
+    net.answer_head(4, 404, &[]);
+    net.body(4, "Session");
+    net.expect_silence();
+    net.advance(Duration::from_secs(2));
+    assert!(net.sent().contains(" POST initialize\n"));
+}
+
+#[test]
 fn the_number_of_unusable_sessions_is_bounded() {
     // Rule: [SESS-009].
     let mut net = Net::legacy(LATEST);
@@ -155,7 +185,7 @@ fn the_number_of_unusable_sessions_is_bounded() {
     net.call_echo();
     for _ in 0..10 {
         net.sent();
-        net.answer(net.last(), 404, &[], "");
+        net.answer(net.last(), 404, &[], "not here");
         if net.client.is_closed() {
             break;
         }
@@ -171,7 +201,9 @@ fn the_number_of_unusable_sessions_is_bounded() {
     }
     assert_eq!(handshakes, 3);
     assert!(net.client.is_closed());
-    assert!(net.told().ends_with("closed: the server ended the session\n"));
+    let told = net.told();
+    assert!(told.contains("it does not know the sessions that it opens"), "{told}");
+    assert!(told.contains("HTTP status 404: not here") && told.contains("several nodes"), "{told}");
     net.sent();
     assert!(net.client.is_drained());
 }

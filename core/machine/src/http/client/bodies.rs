@@ -1,13 +1,14 @@
 //! Handles the bodies of responses, message by message.
 
 use crate::Instant;
+use crate::binding::After;
 use crate::http::ExchangeId;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Frame, Malformed, Message as JsonRpc, RequestId, ResponseMessage, parse,
 };
 use crate::peer::{Failure, TransportFailure};
 
-use super::exchanges::{Exchange, Receiving};
+use super::exchanges::{ErrorResponse, Exchange, Receiving};
 use super::message::{Message, MessageKind, RequestKind};
 use super::{Client, Transport};
 
@@ -60,18 +61,45 @@ impl Client {
             // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025]
             return self.peer.probe_unsupported(request, now);
         }
+        if matches!(self.transport, Transport::HttpSse(_)) {
+            self.deliver_answer(id, &body, now);
+            return;
+        }
         self.deliver(id, &body, now);
         if self.peer.is_pending(request) {
-            let what = "the body does not contain a response to the request";
+            let what = if is_event_stream(&body) {
+                "the body is an event stream, and its content type is JSON"
+            } else {
+                "the body does not contain a response to the request"
+            };
             if asks == RequestKind::Discover {
                 return self.peer.probe_unsupported(request, now);
             }
             // A call whose headers are being corrected waits for another exchange.
             if self.exchanges.get(id).is_some_and(|exchange| exchange.message.is_some()) {
-                let failure = TransportFailure::InvalidResponse(what);
+                let failure = TransportFailure::InvalidResponse(what.into());
                 self.peer.fail_call(request, Failure::Transport(failure), now);
             }
         }
+    }
+
+    /// Handles a text in a place where messages are not expected. Returns whether it is a response
+    /// to the request of this exchange; anything else is ignored.
+    pub(super) fn deliver_answer(&mut self, id: ExchangeId, text: &[u8], now: Instant) -> bool {
+        let Some(own) = self.exchanges.get(id).and_then(Exchange::request_id) else { return false };
+        let answers = match parse(text, self.peer.parse_limits()) {
+            Ok(Frame::Single(JsonRpc::Response(response))) => match response.id {
+                Some(RequestId::Number(number)) => number == own,
+                None => response.outcome.is_err(),
+                Some(_) => false,
+            },
+            _ => false,
+        };
+        let answers = answers && self.peer.is_pending(own);
+        if answers {
+            self.deliver(id, text, now);
+        }
+        answers
     }
 
     /// Handles one message that was received on this exchange.
@@ -179,37 +207,34 @@ impl Client {
     /// Handles the end of a refusal body, or a refusal body that is too long to be read.
     pub(super) fn complete_error_response(&mut self, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.detach(id, now) else { return };
-        let Exchange { receiving: Receiving::ErrorBody(refusal), message: Some(message), .. } =
-            exchange
+        let lost_session = exchange.has_lost_session();
+        let Exchange { receiving: Receiving::ErrorBody(refusal), message, session, .. } = exchange
         else {
             return;
         };
+        let Some(message) = message else { return };
         let body = if refusal.overlong { &[][..] } else { &refusal.body };
         let own = message.request().map(|(id, _)| id);
-        let (error, addressed) = match parse(body, self.peer.parse_limits()) {
+        let (error, named, unnamed) = match parse(body, self.peer.parse_limits()) {
             Ok(Frame::Single(JsonRpc::Response(ResponseMessage { id, outcome: Err(error) }))) => {
-                let addressed = id.is_none_or(|id| id.own_number() == own);
-                (Some(error.into_owned()), addressed)
+                let named = matches!(id, Some(RequestId::Number(id)) if Some(id) == own);
+                (Some(error.into_owned()), named, id.is_none())
             }
-            _ => (None, false),
+            _ => (None, false, false),
         };
-        let excerpt = TransportFailure::excerpt(&refusal.body);
-        let failure = match refusal.unauthorized {
-            Some(TransportFailure::Unauthorized { status, challenge, .. }) => {
-                TransportFailure::Unauthorized { status, challenge, body: excerpt }
-            }
-            _ => TransportFailure::Status {
-                status: refusal.status,
-                retry_after: refusal.retry_after,
-                error: error.clone(),
-                body: excerpt,
-            },
-        };
+        let failure = refusal.into_failure(error.clone());
+        if lost_session {
+            let answer = error.filter(|_| named);
+            return self.session_refused(message, session, answer, failure, now);
+        }
+        let addressed = named || unnamed;
         match (&message.kind, error) {
             (MessageKind::Request(_, RequestKind::Discover), error) => {
                 self.probe_refused(message, error, failure, now);
             }
-            _ if failure.is_authorization_failure() => self.message_failed(message, failure, now),
+            _ if !matches!(failure, TransportFailure::Status { .. }) => {
+                self.message_failed(message, failure, now);
+            }
             (MessageKind::Request(_, RequestKind::Initialize), error)
                 if matches!(self.transport, Transport::Streamable) =>
             {
@@ -237,4 +262,28 @@ impl Client {
             _ => self.message_failed(message, failure, now),
         }
     }
+}
+
+impl ErrorResponse {
+    /// Returns the failure with the start of the body.
+    fn into_failure(self, error: Option<ErrorObject<'static>>) -> TransportFailure {
+        let body = TransportFailure::excerpt(&self.body);
+        let (status, retry_after) = (self.status, self.retry_after);
+        match self.failure {
+            Some(TransportFailure::Unauthorized { status, challenge, .. }) => {
+                TransportFailure::Unauthorized { status, challenge, body }
+            }
+            Some(TransportFailure::InvalidResponse(what)) => {
+                let what = alloc::format!("{what}{}", After(body.as_deref()));
+                TransportFailure::InvalidResponse(what.into())
+            }
+            _ => TransportFailure::Status { status, retry_after, error, body },
+        }
+    }
+}
+
+/// Returns whether a body that is not JSON starts like an event stream.
+fn is_event_stream(body: &[u8]) -> bool {
+    let fields: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+    fields.iter().any(|field| body.starts_with(field))
 }

@@ -49,7 +49,7 @@ impl HeaderFields {
         fields.filter(move |(name, _)| others.is_none_or(|it| !it.contains(name))).cloned()
     }
 
-    fn contains(&self, name: &str) -> bool {
+    pub(super) fn contains(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known == name)
     }
 }

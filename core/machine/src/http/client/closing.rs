@@ -2,7 +2,7 @@ use mcp_sansio_sync::Arc;
 
 use crate::Instant;
 
-use super::exchanges::{Exchange, Purpose};
+use super::exchanges::{Exchange, Purpose, Receiving};
 use super::{Client, Transport};
 
 /// The progress of closing the connection.
@@ -69,6 +69,11 @@ impl Client {
     pub(super) fn sweep(&mut self, now: Instant) {
         let due = |exchange: &Exchange| exchange.cut_off_at.is_some_and(|at| at <= now);
         for exchange in self.exchanges.all(due) {
+            let refused = |it: &Exchange| matches!(it.receiving, Receiving::ErrorBody(_));
+            if self.exchanges.get(exchange).is_some_and(refused) {
+                // The text of a refusal is not worth a longer wait.
+                self.complete_error_response(exchange, now);
+            }
             self.abort(exchange);
         }
         let peer = &self.peer;

@@ -1,7 +1,7 @@
 use crate::peer::ClientMachine;
 
 use super::closing::CloseState;
-use super::exchanges::{Exchange, Purpose};
+use super::exchanges::{Exchange, Purpose, Receiving};
 use super::listening::Listening;
 use super::{Client, Transport};
 
@@ -50,7 +50,9 @@ impl Client {
     fn places_of(&self, id: i64) -> usize {
         let queued = self.queue.request_ids().filter(|queued| *queued == id).count();
         let carries = |exchange: &Exchange| {
-            exchange.request_id() == Some(id) && exchange.cut_off_at.is_none()
+            let open = exchange.cut_off_at.is_none()
+                || matches!(exchange.receiving, Receiving::ErrorBody(_));
+            exchange.request_id() == Some(id) && open
         };
         let carried = self.exchanges.all(carries).len();
         let paused = self.exchanges.pauses.iter().filter(|pause| pause.is_of(id));

@@ -1,3 +1,4 @@
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -56,7 +57,7 @@ pub(super) enum Receiving {
     Head,
     /// A JSON body.
     Json(Vec<u8>),
-    /// The body of a refusal. In a box, because few exchanges have one.
+    /// The body of a response that is not the answer. In a box, because few exchanges have one.
     ErrorBody(Box<ErrorResponse>),
     /// A stream of events.
     Events(Box<SseDecoder<'static>>),
@@ -64,13 +65,13 @@ pub(super) enum Receiving {
     Nothing,
 }
 
-/// A response with an error status.
+/// A response with an error status, or without JSON or events.
 #[derive(Debug)]
 pub(super) struct ErrorResponse {
     pub(super) status: u16,
     pub(super) retry_after: Option<Duration>,
-    /// The failure that a status 401 or 403 means, without its body.
-    pub(super) unauthorized: Option<TransportFailure>,
+    /// The failure that the head means, without the body, if that is more than a status.
+    pub(super) failure: Option<TransportFailure>,
     pub(super) body: Vec<u8>,
     /// The body exceeds the limit and is ignored.
     pub(super) overlong: bool,
@@ -92,6 +93,10 @@ pub(super) struct Stream {
     pub(super) heard: bool,
     /// The time at which the head of the current or last exchange arrived.
     pub(super) since: Instant,
+    /// The first bytes have arrived.
+    pub(super) begun: bool,
+    /// Why the stream may have no answer, for the error if it ends without one.
+    pub(super) fault: Option<Cow<'static, str>>,
 }
 
 impl Stream {
@@ -104,6 +109,8 @@ impl Stream {
             reopened: false,
             heard: false,
             since: now,
+            begun: false,
+            fault: None,
         }
     }
 }
@@ -281,6 +288,13 @@ impl Exchange {
     pub(super) fn opens_session(&self) -> bool {
         let request = self.message.as_ref().and_then(Message::request);
         request.is_some_and(|(_, asks)| asks == RequestKind::Initialize)
+    }
+
+    /// Returns whether the server no longer knows the session that it names.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-009]
+    pub(super) fn has_lost_session(&self) -> bool {
+        let unknown = matches!(&self.receiving, Receiving::ErrorBody(body) if body.status == 404);
+        unknown && self.session.is_some()
     }
 
     /// Returns the id of the request that it carries or resumes.

@@ -90,6 +90,11 @@ impl Message {
         }
     }
 
+    /// Returns whether it asks for the era of the server.
+    pub(super) const fn is_probe(&self) -> bool {
+        matches!(self.kind, MessageKind::Request(_, RequestKind::Discover))
+    }
+
     /// Returns whether it must not wait for calls, because a call may depend on it.
     pub(super) const fn is_control(&self) -> bool {
         !matches!(self.kind, MessageKind::Request(..))

@@ -1,11 +1,14 @@
 //! Interprets the responses to the opening requests.
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use mcp_sansio_sync::Arc;
 
 use crate::Instant;
 use crate::http::ExchangeId;
 use crate::http::media::Media;
-use crate::jsonrpc::{ErrorCode, ErrorObject};
+use crate::jsonrpc::{ErrorCode, ErrorObject, Frame, Message as JsonRpc, parse};
 use crate::peer::{CloseReason, Failure, OpeningFailure, TransportFailure};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
@@ -124,7 +127,18 @@ impl Client {
             let opening = OpeningFailure::Transport(failure);
             return self.peer.handshake_refused(request, error, opening, now);
         }
-        // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-010]
+        self.seek_old_transport(message, error, failure, now);
+    }
+
+    /// Looks for the old transport, after the handshake has failed.
+    // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-010]
+    fn seek_old_transport(
+        &mut self,
+        message: Message,
+        error: Option<ErrorObject<'static>>,
+        failure: TransportFailure,
+        now: Instant,
+    ) {
         let exchange = Exchange::new(Purpose::HttpSse, Arc::clone(&self.url));
         if let Some(stream) = self.send(exchange, now) {
             self.transport =
@@ -154,25 +168,88 @@ impl Client {
         self.old_transport_failed(id, failure, now);
     }
 
-    /// Handles an event on the stream of the old transport, other than a message.
+    /// Handles the event with the URL to which messages are posted. Other events may come before
+    /// it.
     // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-002] [LSSE-003]
-    pub(super) fn old_event(&mut self, id: ExchangeId, event: &str, data: &[u8], now: Instant) {
+    pub(super) fn receive_endpoint(&mut self, id: ExchangeId, data: &[u8], now: Instant) {
+        let purpose = self.exchanges.get(id).map(|exchange| exchange.purpose);
+        if purpose != Some(Purpose::HttpSse) {
+            return self.answered_by_old_transport(id, now);
+        }
         if !matches!(self.transport, Transport::Probing(_)) {
             return;
         }
-        let endpoint = core::str::from_utf8(data).ok().filter(|_| event == "endpoint");
-        let resolved = endpoint.and_then(|reference| self.url.resolve(reference).ok());
-        let Some(endpoint) = resolved else {
-            let what = "the first event of the stream is not `endpoint`";
-            return self.old_transport_failed(id, TransportFailure::InvalidResponse(what), now);
+        let invalid = |what: &dyn core::fmt::Display| {
+            let excerpt = TransportFailure::excerpt(data).unwrap_or_default();
+            let what = format!("the event `endpoint` has no valid URL: {excerpt}: {what}");
+            TransportFailure::InvalidResponse(what.into())
         };
-        if !endpoint.same_origin(&self.url) {
-            let failure = TransportFailure::Redirected { target: endpoint.as_str().into() };
-            return self.old_transport_refused(id, failure, now);
-        }
+        let endpoint = match core::str::from_utf8(data.trim_ascii()) {
+            Ok(reference) => self.url.resolve(reference).map_err(|error| invalid(&error)),
+            Err(error) => Err(invalid(&error)),
+        };
+        let endpoint = endpoint.and_then(|endpoint| {
+            let target = || endpoint.as_str().into();
+            let same = endpoint.same_origin(&self.url);
+            if same { Ok(endpoint) } else { Err(TransportFailure::Redirected { target: target() }) }
+        });
+        let endpoint = match endpoint {
+            Ok(endpoint) => endpoint,
+            Err(failure) => return self.old_transport_refused(id, failure, now),
+        };
         let old = Transport::HttpSse(Arc::new(endpoint));
         if let Transport::Probing(probe) = core::mem::replace(&mut self.transport, old) {
             self.queue.push_first(probe.message);
+        }
+    }
+
+    /// Handles an opening request that was answered with the stream of the old transport.
+    // MCP 2026-07-28 basic/versioning#compatibility-matrix [VER-018]: "falls back to `initialize`
+    // (and possibly further to the deprecated HTTP+SSE transport)".
+    fn answered_by_old_transport(&mut self, id: ExchangeId, now: Instant) {
+        let request = self.exchanges.get(id).and_then(|it| it.message.as_ref());
+        let Some((request, asks)) = request.and_then(Message::request) else { return };
+        let opens = matches!(asks, RequestKind::Discover | RequestKind::Initialize);
+        if !opens || !matches!(self.transport, Transport::Streamable) {
+            return;
+        }
+        let Some(message) = self.abort(id).and_then(|exchange| exchange.message) else { return };
+        if asks == RequestKind::Discover {
+            return self.peer.probe_unsupported(request, now);
+        }
+        let what = "its stream is one of the transport HTTP+SSE";
+        let failure = TransportFailure::InvalidResponse(what.into());
+        if self.options.old_transport && self.peer.session_revision().is_none() {
+            self.seek_old_transport(message, None, failure, now);
+        } else {
+            self.message_failed(message, failure, now);
+        }
+    }
+
+    /// Handles a message that arrives before the URL to which its answer is posted.
+    pub(super) fn receive_early(&mut self, id: ExchangeId, text: &[u8], now: Instant) {
+        if let Ok(Frame::Single(JsonRpc::Request(_))) = parse(text, self.peer.parse_limits()) {
+            self.deliver(id, text, now);
+        }
+    }
+
+    /// Handles the accepted POST of a request. The response arrives on the stream, and some servers
+    /// send it here instead, or too.
+    // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]
+    pub(super) fn old_message_accepted(
+        &mut self,
+        id: ExchangeId,
+        head: &IncomingResponse<'_>,
+        now: Instant,
+    ) {
+        match head.media() {
+            Some(Media::Json) => {
+                if let Some(exchange) = self.exchanges.get_mut(id) {
+                    exchange.receiving = Receiving::Json(Vec::new());
+                }
+            }
+            Some(Media::EventStream) => self.open_stream(id, now),
+            _ => drop(self.detach(id, now)),
         }
     }
 
@@ -186,6 +263,8 @@ impl Client {
         self.abort(id);
         match core::mem::replace(&mut self.transport, Transport::Streamable) {
             Transport::Probing(probe) => {
+                // Answers to early requests cannot be posted.
+                self.queue.drop_answers();
                 let Some((request, _)) = probe.message.request() else { return };
                 let unauthorized = failure.is_authorization_failure();
                 let failure = if unauthorized { failure } else { probe.failure };

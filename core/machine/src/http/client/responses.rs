@@ -1,6 +1,8 @@
 //! Decides on the head of a response.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -36,9 +38,8 @@ impl Client {
         // MCP 2025-11-25 basic/transports#session-management [SESS-009]
         let placed = exchange.session.is_some();
         match exchange.purpose {
-            Purpose::Post if status == 404 && placed => self.session_ended(id, now),
             Purpose::Post if head.status.is_success() => self.post_accepted(id, head, now),
-            Purpose::Post => self.post_refused(id, head),
+            Purpose::Post => self.post_refused(id, head, now),
             Purpose::Resume if status == 404 && placed => self.session_ended(id, now),
             Purpose::Resume => self.resume_answered(id, head, now),
             Purpose::Listen => self.listen_answered(id, head, now),
@@ -68,37 +69,59 @@ impl Client {
         };
         let Some(asks) = request else { return drop(self.detach(id, now)) };
         if matches!(self.transport, Transport::HttpSse(_)) {
-            // The response arrives on the stream.
-            return drop(self.detach(id, now));
+            return self.old_message_accepted(id, head, now);
         }
         if asks == RequestKind::Initialize && !self.take_session_key(id, head, now) {
             return;
         }
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         if matches!(head.status.0, 202 | 204 | 205) {
-            return self.invalid_response(id, "a request was accepted without a response", now);
+            let what = "a request was accepted without a response";
+            return self.invalid_response(id, what.into(), now);
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-003]
         match head.media() {
             Some(Media::Json) => exchange.receiving = Receiving::Json(Vec::new()),
-            Some(Media::EventStream) => {
-                let before = exchange.message.as_mut().and_then(|m| m.attempts.take());
-                let reopened = before.is_some();
-                let attempts = before.unwrap_or_else(|| self.attempts());
-                let decoder = self.decoder();
-                let Some(exchange) = self.exchanges.get_mut(id) else { return };
-                let stream = Stream { reopened, ..Stream::new(attempts, now) };
-                exchange.stream = Some(stream.into());
-                exchange.receiving = Receiving::Events(decoder);
-            }
-            Some(Media::Other) => {
-                let what = head
-                    .encoding_fault()
-                    .unwrap_or("the content type is neither JSON nor an event stream");
-                self.invalid_response(id, what, now);
-            }
-            None => self.invalid_response(id, "the content type is missing", now),
+            Some(Media::EventStream) => self.open_stream(id, now),
+            other => match head.encoding_fault() {
+                Some(what) => self.invalid_response(id, what.into(), now),
+                None => self.refuse_media(id, other.and(head.content_type), now),
+            },
         }
+    }
+
+    /// Handles a response that is an event stream.
+    pub(super) fn open_stream(&mut self, id: ExchangeId, now: Instant) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let before = exchange.message.as_mut().and_then(|message| message.attempts.take());
+        let reopened = before.is_some();
+        let attempts = before.unwrap_or_else(|| self.attempts());
+        let decoder = self.decoder();
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let stream = Stream { reopened, ..Stream::new(attempts, now) };
+        exchange.stream = Some(stream.into());
+        exchange.receiving = Receiving::Events(decoder);
+    }
+
+    /// Handles a success that is neither JSON nor a stream: its text is often the reason.
+    fn refuse_media(&mut self, id: ExchangeId, content_type: Option<&[u8]>, now: Instant) {
+        let what = match content_type.and_then(TransportFailure::excerpt) {
+            Some(name) => format!("the content type `{name}` is neither JSON nor an event stream"),
+            None => "the content type is missing".into(),
+        };
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        if exchange.message.as_ref().is_some_and(Message::is_probe) {
+            return self.invalid_response(id, what.into(), now);
+        }
+        exchange.cut_off_at = Some(now + self.options.limits.linger);
+        let failure = Some(TransportFailure::InvalidResponse(what.into()));
+        exchange.receiving = Receiving::ErrorBody(Box::new(ErrorResponse {
+            status: 200,
+            retry_after: None,
+            failure,
+            body: Vec::new(),
+            overlong: false,
+        }));
     }
 
     /// Stores the session id of the response that carries the `InitializeResult`. Returns `false`
@@ -120,14 +143,19 @@ impl Client {
             }
             Err(what) => {
                 self.legacy.key = None;
-                self.invalid_response(id, what, now);
+                self.invalid_response(id, what.into(), now);
                 false
             }
         }
     }
 
     /// Handles a response that the transport does not allow for a request.
-    pub(super) fn invalid_response(&mut self, id: ExchangeId, what: &'static str, now: Instant) {
+    pub(super) fn invalid_response(
+        &mut self,
+        id: ExchangeId,
+        what: Cow<'static, str>,
+        now: Instant,
+    ) {
         let Some(exchange) = self.abort(id) else { return };
         match exchange.message.as_ref().and_then(Message::request) {
             // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025]
@@ -141,14 +169,17 @@ impl Client {
         }
     }
 
-    fn post_refused(&mut self, id: ExchangeId, head: &IncomingResponse<'_>) {
+    fn post_refused(&mut self, id: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
         let status = head.status.0;
-        let unauthorized = matches!(status, 401 | 403).then(|| self.unauthorized(head));
+        let failure = matches!(status, 401 | 403).then(|| self.unauthorized(head));
         if let Some(exchange) = self.exchanges.get_mut(id) {
             let retry_after = head.retry_after.and_then(seconds);
             let (body, overlong) = (Vec::new(), false);
-            let refusal = ErrorResponse { status, retry_after, unauthorized, body, overlong };
+            let refusal = ErrorResponse { status, retry_after, failure, body, overlong };
             exchange.receiving = Receiving::ErrorBody(Box::new(refusal));
+            if exchange.has_lost_session() {
+                exchange.cut_off_at = Some(now + self.options.limits.linger);
+            }
         }
     }
 
@@ -157,6 +188,13 @@ impl Client {
         let Some(mut exchange) = self.detach(id, now) else { return };
         let Some(message) = exchange.message.take() else { return };
         let message = match failure {
+            // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]: the answer arrives on the
+            // stream, and intermediaries may close the connection of the POST early.
+            TransportFailure::Broken
+                if matches!(self.transport, Transport::HttpSse(_)) && !message.is_control() =>
+            {
+                return;
+            }
             TransportFailure::Broken => self.try_handshake(message, now),
             _ => Some(message),
         };

@@ -7,10 +7,11 @@ use bytestring::ByteString;
 
 use crate::binding::Field;
 use crate::http::ExchangeId;
+use crate::jsonrpc::ErrorObject;
 use crate::peer::{CloseReason, Failure, TransportFailure};
 use crate::{Era, Instant, Revision};
 
-use super::exchanges::{Exchange, Purpose, Receiving};
+use super::exchanges::{Purpose, Receiving};
 use super::listening::Listening;
 use super::message::{Message, RequestKind, VERSION};
 use super::options::LostSession;
@@ -110,20 +111,61 @@ impl Client {
             }
             return;
         }
-        let current = exchange.session == Some(self.legacy.number) && self.legacy.key.is_some();
-        if current && !self.renew_session(now) {
-            return;
+        let failure = TransportFailure::from_status(404, None);
+        if self.leave_session(exchange.session, failure, now)
+            && let Some(message) = exchange.message
+        {
+            self.lose(message, now);
         }
-        self.move_to_new_session(exchange, now);
+    }
+
+    /// Handles a message that the server refused because it no longer knows the session. `answer`
+    /// is the error in the refusal, if it has the id of the request.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-009]
+    pub(super) fn session_refused(
+        &mut self,
+        message: Message,
+        session: Option<u32>,
+        answer: Option<ErrorObject<'static>>,
+        failure: TransportFailure,
+        now: Instant,
+    ) {
+        // Refused in a new session too: the error concerns the request.
+        let again = message.resends >= self.options.limits.resends_max;
+        if let (Some(error), Some((id, _)), true) = (answer, message.request(), again)
+            && self.peer.is_pending(id)
+        {
+            self.answer_with(id, error, now);
+        }
+        if self.leave_session(session, failure, now) {
+            self.move_to_new_session(message, now);
+        }
+    }
+
+    /// Renews a session that the server no longer knows, if it is the current one. Returns `false`
+    /// if the limit of attempts is reached.
+    fn leave_session(
+        &mut self,
+        session: Option<u32>,
+        failure: TransportFailure,
+        now: Instant,
+    ) -> bool {
+        let current = session == Some(self.legacy.number) && self.legacy.key.is_some();
+        !current || self.renew_session(failure, now)
     }
 
     /// Abandons the session and starts the handshake for another one. Returns `false` if the limit
     /// of attempts is reached.
-    fn renew_session(&mut self, now: Instant) -> bool {
+    fn renew_session(&mut self, failure: TransportFailure, now: Instant) -> bool {
         self.legacy.key = None;
         self.peer.observe_session_end();
         if self.legacy.renewals >= self.options.limits.renewals_max {
-            self.peer.close_because(CloseReason::Transport(TransportFailure::SessionLost));
+            let what = alloc::format!(
+                "it does not know the sessions that it opens ({failure}); several nodes must share \
+                 their sessions, or have affinity"
+            );
+            let failure = TransportFailure::InvalidResponse(what.into());
+            self.peer.close_because(CloseReason::Transport(failure));
             return false;
         }
         self.legacy.renewals += 1;
@@ -157,11 +199,7 @@ impl Client {
     }
 
     /// Sends the message of a refused exchange in the next session, because it never ran.
-    fn move_to_new_session(&mut self, exchange: Exchange, now: Instant) {
-        let Some(mut message) = exchange.message else { return };
-        if exchange.purpose != Purpose::Post {
-            return self.lose(message, now);
-        }
+    fn move_to_new_session(&mut self, mut message: Message, now: Instant) {
         match message.request() {
             Some((id, _)) if self.peer.is_pending(id) => {
                 if message.resends >= self.options.limits.resends_max {

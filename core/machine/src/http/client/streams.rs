@@ -1,6 +1,7 @@
 //! Event streams: their events, their ends, and the resumption of calls' streams.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
@@ -15,13 +16,20 @@ use crate::{Era, Instant, Revision};
 use super::exchanges::{Exchange, Pause, Purpose, Receiving, Stream};
 use super::message::{Message, RequestKind};
 use super::responses::{is_passing, seconds};
-use super::{Client, IncomingResponse};
+use super::{Client, IncomingResponse, Transport};
 
 impl Client {
     pub(super) fn receive_events(&mut self, id: ExchangeId, bytes: &[u8], now: Instant) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let taken = core::mem::replace(&mut exchange.receiving, Receiving::Nothing);
         let Receiving::Events(mut decoder) = taken else { return };
+        if let Some(stream) = &mut exchange.stream
+            && !core::mem::replace(&mut stream.begun, true)
+            && matches!(bytes.trim_ascii_start(), [b'{' | b'[', ..])
+        {
+            // No line of an event starts so.
+            stream.fault = Some("its content is JSON, not events".into());
+        }
         let mut rest = bytes;
         loop {
             let length = decoder.feed(rest);
@@ -66,25 +74,39 @@ impl Client {
                 }
             }
         }
-        if exchange.purpose == Purpose::HttpSse && event.event != "message" {
-            return self.old_event(id, event.event, event.data, now);
+        if event.event == "endpoint" {
+            return self.receive_endpoint(id, event.data, now);
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005] [SSE-010]
         // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]
-        if event.data.is_empty() || event.event != "message" {
+        if event.data.is_empty() {
             return;
         }
-        if exchange.purpose == Purpose::HttpSse
-            && matches!(self.transport, super::Transport::Probing(_))
-        {
-            return self.old_event(id, event.event, event.data, now);
+        if event.event != "message" {
+            if !self.deliver_answer(id, event.data, now) {
+                self.note_error_event(id, event);
+            }
+        } else if matches!(self.transport, Transport::Probing(_)) {
+            self.receive_early(id, event.data, now);
+        } else {
+            self.deliver(id, event.data, now);
         }
-        self.deliver(id, event.data, now);
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-004]: the server ends
         // the stream after the response.
         let request = self.exchanges.get(id).and_then(Exchange::request_id);
         if request.is_some_and(|request| !self.peer.is_pending(request)) {
             self.linger(id, now);
+        }
+    }
+
+    /// Keeps the text of an event of the type `error`, which some servers send in place of the
+    /// response.
+    fn note_error_event(&mut self, id: ExchangeId, event: &SseEvent<'_>) {
+        if let Some(stream) = self.exchanges.get_mut(id).and_then(|it| it.stream.as_mut())
+            && event.event == "error"
+            && let Some(text) = TransportFailure::excerpt(event.data)
+        {
+            stream.fault = Some(format!("it has an event of the type `error`: {text}").into());
         }
     }
 
@@ -107,12 +129,15 @@ impl Client {
             return self.old_stream_over(id, broken, now);
         }
         let Some(mut exchange) = self.exchanges.remove(id) else { return };
-        let Receiving::Events(decoder) = &exchange.receiving else { return };
+        let Receiving::Events(decoder) = &mut exchange.receiving else { return };
         if let Some(stream) = &mut exchange.stream {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-008]
             stream.retry = decoder.retry().or(stream.retry);
             if let Some(id) = decoder.last_event_id() {
                 stream.last_id = Some(id).filter(|id| is_header_value(id)).map(String::from);
+            }
+            if decoder.handle_eof().is_some() && stream.fault.is_none() {
+                stream.fault = Some("its last event is incomplete".into());
             }
         }
         match exchange.purpose {
@@ -124,10 +149,20 @@ impl Client {
     fn call_stream_over(&mut self, mut exchange: Exchange, broken: bool, now: Instant) {
         let Some(message) = &exchange.message else { return };
         let Some((request, asks)) = message.request() else { return };
-        if !self.peer.is_pending(request) {
+        // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]: the answer arrives on the other
+        // stream.
+        if !self.peer.is_pending(request) || matches!(self.transport, Transport::HttpSse(_)) {
             return;
         }
-        let failure = if broken { TransportFailure::Broken } else { TransportFailure::StreamEnded };
+        let fault = exchange.stream.as_mut().and_then(|stream| stream.fault.take());
+        let failure = match fault {
+            _ if broken => TransportFailure::Broken,
+            Some(fault) if asks != RequestKind::Listen => {
+                let what = format!("the stream ended before the answer; {fault}");
+                TransportFailure::InvalidResponse(what.into())
+            }
+            _ => TransportFailure::StreamEnded,
+        };
         if message.revision.is_some() {
             // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008],
             // MCP 2026-07-28 changelog#major-changes [HCLI-012]: a modern stream cannot be resumed.
