@@ -69,10 +69,12 @@ pub enum TransportFailure {
     },
     /// The server redirects to a place that the client does not follow: another origin, a status
     /// that would change the method, or one redirect too many.
-    #[error("the server redirects to `{target}`, which is not followed")]
+    #[error("the server redirects to `{target}`, which is not followed: {reason}")]
     Redirected {
         /// The target, as far as it could be read.
         target: String,
+        /// Why it is not followed.
+        reason: &'static str,
     },
     /// An argument of the call cannot be represented in the header that the tool asks for. The call
     /// was not sent.

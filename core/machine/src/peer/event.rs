@@ -75,8 +75,8 @@ pub enum Event<'a> {
     Violation(Violation),
     /// A notification or response could not be delivered. Only over HTTP.
     DeliveryFailed(DeliveryFailed),
-    /// The event stream of a legacy server was lost for the rest of the session, and with it the
-    /// notifications that belong to no request. Only over HTTP.
+    /// The event stream of a legacy server was lost for the rest of the session, or the server does
+    /// not offer it: notifications that belong to no request do not arrive. Only over HTTP.
     EventStreamLost(TransportFailure),
     /// A handler of the application panicked. Machines run no handlers: the layer that does reports
     /// it to its observers.

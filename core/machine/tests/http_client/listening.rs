@@ -42,7 +42,12 @@ fn the_stream_is_not_requested_again_from_a_server_without_it() {
             continue;
         }
         net.answer(3, status, &[("content-type", "text/html")], "");
-        assert_eq!(net.told(), "", "{status}");
+        // The application learns that no notifications will arrive.
+        let reason = match status {
+            200 => "the server's response is not valid: it is not an event stream".into(),
+            status => format!("the server refused with HTTP status {status}"),
+        };
+        assert_eq!(net.told(), format!("event stream lost: {reason}\n"));
         assert!(net.sent().starts_with("#4 POST tools/call"));
         // The next session does not request it either, unless the old session may have been the
         // reason.

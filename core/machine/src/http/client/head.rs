@@ -61,7 +61,7 @@ impl<'a> IncomingResponse<'a> {
             12 if name.eq_ignore_ascii_case("content-type") => &mut self.content_type,
             14 if name.eq_ignore_ascii_case("mcp-session-id") => {
                 if !value.is_empty() {
-                    self.session_id.get_or_insert(Hidden(without_repetition(value)));
+                    self.session_id.get_or_insert_with(|| Hidden(without_repetition(value)));
                 }
                 return;
             }

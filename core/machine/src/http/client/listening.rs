@@ -98,6 +98,7 @@ impl Client {
         }
         let failure = match status {
             401 | 403 => self.unauthorized(head),
+            200..=299 => TransportFailure::InvalidResponse("it is not an event stream".into()),
             _ => TransportFailure::NotResumed { status },
         };
         self.listening_refused(exchange.stream, failure, now);
@@ -159,10 +160,13 @@ impl Client {
         // The server offers the stream, but no longer has all of its events.
         let lost = matches!(failure, TransportFailure::NotResumed { status: 410 });
         if stood || lost || failure.is_authorization_failure() {
-            self.listening_lost(failure);
-        } else if of_session {
-            self.listening = Listening::Off;
-        } else {
+            return self.listening_lost(failure);
+        }
+        self.listening_lost(match failure {
+            TransportFailure::NotResumed { status } => TransportFailure::from_status(status, None),
+            failure => failure,
+        });
+        if !of_session {
             self.listening = Listening::NotOffered;
         }
     }

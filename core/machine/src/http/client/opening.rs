@@ -13,7 +13,7 @@ use crate::peer::{CloseReason, Failure, OpeningFailure, TransportFailure};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::message::{Message, RequestKind};
-use super::responses::{is_passing, is_unavailable};
+use super::responses::{OTHER_ORIGIN, is_passing, is_unavailable};
 use super::{Client, IncomingResponse, Transport};
 
 /// State of the probe for a server of the 2024-11-05 transport.
@@ -189,9 +189,11 @@ impl Client {
             Err(error) => Err(invalid(&error)),
         };
         let endpoint = endpoint.and_then(|endpoint| {
-            let target = || endpoint.as_str().into();
-            let same = endpoint.same_origin(&self.url);
-            if same { Ok(endpoint) } else { Err(TransportFailure::Redirected { target: target() }) }
+            if endpoint.same_origin(&self.url) {
+                return Ok(endpoint);
+            }
+            let (target, reason) = (endpoint.as_str().into(), OTHER_ORIGIN);
+            Err(TransportFailure::Redirected { target, reason })
         });
         let endpoint = match endpoint {
             Ok(endpoint) => endpoint,

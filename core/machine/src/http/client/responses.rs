@@ -11,7 +11,7 @@ use mcp_sansio_sync::Arc;
 
 use crate::Instant;
 use crate::http::media::Media;
-use crate::http::{ExchangeId, LOCATION_LENGTH_MAX};
+use crate::http::{ExchangeId, LOCATION_LENGTH_MAX, Location};
 use crate::peer::{Failure, TransportFailure};
 
 use super::exchanges::{ErrorResponse, Exchange, Purpose, Receiving, Stream};
@@ -240,40 +240,48 @@ impl Client {
         let Some(exchange) = self.exchanges.get(id) else { return };
         let target = head.location.unwrap_or_default();
         let target = String::from_utf8_lossy(&target[..target.len().min(LOCATION_LENGTH_MAX)]);
-        let resolved = exchange.url.resolve(&target).ok();
         // RFC 9110, sections 15.4.2 to 15.4.4: only a POST may become a GET.
         let gets = !matches!(exchange.purpose, Purpose::Post | Purpose::End);
-        let keeps =
-            matches!(head.status.0, 307 | 308) || (gets && matches!(head.status.0, 301..=303));
-        let followed = resolved.filter(|url| {
-            keeps
-                && head.location.is_some()
-                && url.same_origin(&exchange.url)
-                && exchange.redirects < self.options.limits.redirects_max
-        });
-        if let Some(url) = followed {
-            let Some(exchange) = self.detach(id, now) else { return };
-            let redirects = exchange.redirects + 1;
-            let exchange = Exchange {
-                url: Arc::new(url),
-                redirects,
-                message: exchange.message,
-                stream: exchange.stream,
-                ..Exchange::new(exchange.purpose, exchange.url)
-            };
-            let listening = exchange.purpose == Purpose::Listen;
-            let old = exchange.purpose == Purpose::HttpSse;
-            let sent = self.send(exchange, now);
-            if let Some(sent) = sent.filter(|_| listening) {
-                self.listening_moved(sent);
+        let keeps = match head.status.0 {
+            307 | 308 => true,
+            301..=303 => gets,
+            _ => false,
+        };
+        let followed = match exchange.url.resolve(&target) {
+            _ if head.location.is_none() => Err("the response names no target"),
+            _ if !keeps => Err("the status may change the method"),
+            Err(_) => Err("the target is not a valid URL"),
+            Ok(url) if !url.same_origin(&exchange.url) => Err(OTHER_ORIGIN),
+            Ok(_) if exchange.redirects >= self.options.limits.redirects_max => {
+                Err("there were too many redirects before")
             }
-            if let Some(sent) = sent.filter(|_| old) {
-                self.old_stream_moved(sent);
-            }
-            return;
-        }
-        let failure = TransportFailure::Redirected { target: target.into_owned() };
+            Ok(url) => Ok(url),
+        };
+        let reason = match followed {
+            Ok(url) => return self.follow(id, url, now),
+            Err(reason) => reason,
+        };
+        let failure = TransportFailure::Redirected { target: target.into_owned(), reason };
         self.exchange_failed(id, failure, now);
+    }
+
+    /// Repeats the request of an exchange at another URL.
+    fn follow(&mut self, id: ExchangeId, url: Location, now: Instant) {
+        let Some(exchange) = self.detach(id, now) else { return };
+        let redirects = exchange.redirects + 1;
+        let exchange = Exchange {
+            url: Arc::new(url),
+            redirects,
+            message: exchange.message,
+            stream: exchange.stream,
+            ..Exchange::new(exchange.purpose, exchange.url)
+        };
+        let purpose = exchange.purpose;
+        match (self.send(exchange, now), purpose) {
+            (Some(sent), Purpose::Listen) => self.listening_moved(sent),
+            (Some(sent), Purpose::HttpSse) => self.old_stream_moved(sent),
+            _ => {}
+        }
     }
 
     /// Handles an exchange that failed before its response head.
@@ -346,6 +354,9 @@ impl Client {
         self.exchanges.remove(id);
     }
 }
+
+/// Why a redirect or an endpoint is refused that would send data to another server.
+pub(super) const OTHER_ORIGIN: &str = "the target has another origin";
 
 /// Returns whether a status is a temporary failure.
 pub(super) const fn is_passing(status: u16) -> bool {
