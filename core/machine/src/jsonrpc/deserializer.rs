@@ -31,30 +31,50 @@ const DEPTH_MAX: u8 = 127;
 /// Deserializes `text`, which must be one JSON value. Any other text gives an unspecified value or
 /// an error.
 pub(super) fn deserialize<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
-    T::deserialize(Deserializer { input: &mut Input::new(text), depth: DEPTH_MAX })
+    let mut input = Input::new(text);
+    T::deserialize(Deserializer { input: &mut input, depth: DEPTH_MAX })
+        .map_err(|error| error.located(text, input.element))
 }
 
-/// Like [`deserialize`], but leaves malformed elements out of lists that allow it, and notes them
-/// in `omitted`.
+/// Like [`deserialize`], but leaves out malformed elements of lists and malformed hints, and notes
+/// them in `omitted`.
 #[cold]
 pub(super) fn deserialize_lossy<'de, T: Deserialize<'de>>(
     text: &'de str,
     omitted: &'de Omitted,
 ) -> Result<T, Error> {
-    let input = &mut Input { scanner: Scanner::new(text), omitted: Some(omitted) };
-    T::deserialize(Deserializer { input, depth: DEPTH_MAX })
+    let mut input = Input { omitted: Some(omitted), ..Input::new(text) };
+    T::deserialize(Deserializer { input: &mut input, depth: DEPTH_MAX })
+        .map_err(|error| error.located(text, input.element))
 }
 
 /// The text that is read.
 struct Input<'de> {
     scanner: Scanner<'de>,
-    /// Where to note the elements that are left out; `None` if the first malformed one is an error.
+    /// The offset of the last element, or of the end of the last container. After an error, the
+    /// place where it occurred.
+    element: usize,
+    /// Where to note what is left out; `None` if the first malformed part is an error.
     omitted: Option<&'de Omitted>,
 }
 
 impl<'de> Input<'de> {
     const fn new(text: &'de str) -> Self {
-        Self { scanner: Scanner::new(text), omitted: None }
+        Self { scanner: Scanner::new(text), element: 0, omitted: None }
+    }
+
+    /// Skips a value that could not be read, whose first byte is the next one of `value`, and notes
+    /// it in place of what was left out of it, which is all after the first `noted`.
+    #[cold]
+    fn leave_out(&mut self, value: Scanner<'de>, noted: usize, reason: &Error) {
+        let start = value.at();
+        let element = self.element.saturating_sub(start);
+        self.scanner = value;
+        self.trusted_value();
+        if let Some(omitted) = self.omitted {
+            omitted.forget_after(noted);
+            omitted.note(start, self.since(start), element, reason);
+        }
     }
 }
 
@@ -166,7 +186,9 @@ impl<'de> Deserializer<'_, 'de> {
     /// Returns whether the container has another element before its `end`.
     fn has_next(&mut self, end: u8) -> bool {
         self.input.eat(b',');
-        self.input.peek().is_some_and(|byte| byte != end)
+        let next = self.input.peek();
+        self.input.element = self.input.at();
+        next.is_some_and(|byte| byte != end)
     }
 
     fn leave(self, end: u8) -> Result<(), Error> {
@@ -386,6 +408,9 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
         if name == LIST {
             return self.list(visitor);
         }
+        if name == HINT {
+            return self.hint(visitor);
+        }
         visitor.visit_newtype_struct(self)
     }
 
@@ -521,8 +546,8 @@ mod key;
 mod list;
 mod union;
 
-use list::LIST;
-pub(crate) use list::{list, list_or_default, optional_list};
+use list::{HINT, LIST};
+pub(crate) use list::{hint, list, list_of_hints, optional_list};
 pub(crate) use union::UNION;
 
 #[cfg(test)]

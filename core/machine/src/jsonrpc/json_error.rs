@@ -5,11 +5,12 @@ use core::fmt;
 use serde::de::{self, Expected, Unexpected};
 use serde::ser;
 
+use super::omission::pointer_to;
 use crate::envelope::write_string;
 
 /// A value could not be read from JSON or written as JSON.
 ///
-/// The message names the expected type, but no line or column, because a message is one line.
+/// The message names the place as a JSON Pointer, such as `/tools/3/name`, and the expected type.
 // Not the error of `serde_json`, which takes five kilobytes of a device image, mostly for the lines
 // and columns.
 // One word long, because almost every function that reads or writes JSON returns it.
@@ -18,8 +19,25 @@ pub struct JsonError(Box<Box<str>>);
 
 impl JsonError {
     fn mismatch(kind: &str, found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let found = Found(found);
+        let (found, expected) = (Found(found), expected.to_string());
+        // The names of types mean nothing to the author of the value.
+        let expected = if expected.starts_with("struct ") { "an object" } else { &expected };
         de::Error::custom(format_args!("invalid {kind}: {found}, expected {expected}"))
+    }
+
+    /// Adds the place where it occurred: the value at `offset` of `text`.
+    #[cold]
+    pub(super) fn located(self, text: &str, offset: usize) -> Self {
+        let pointer = pointer_to(text, offset);
+        if pointer.is_empty() {
+            return self;
+        }
+        // A value that was decoded on its own has an error that names the place in it.
+        let (end, rest) = match self.0.strip_prefix("`/") {
+            Some(rest) => ("/", rest),
+            None => ("`: ", &**self.0),
+        };
+        de::Error::custom(format_args!("`{pointer}{end}{rest}"))
     }
 }
 

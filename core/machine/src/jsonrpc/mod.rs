@@ -15,7 +15,7 @@ mod writer;
 pub(crate) use crate::envelope::write_integer;
 pub use crate::envelope::{ErrorCode, ParseLimits, Reason, Shape, write_string};
 pub(crate) use crate::envelope::{MemberIndex, PREFIX_IS_CACHED};
-pub(crate) use deserializer::{UNION, list, list_or_default, optional_list};
+pub(crate) use deserializer::{UNION, hint, list, list_of_hints, optional_list};
 pub use error::ErrorObject;
 pub(crate) use id::INLINE_LENGTH_MAX;
 pub use id::{IdText, RequestId};

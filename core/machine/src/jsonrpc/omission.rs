@@ -1,4 +1,4 @@
-//! Elements that a lossy reading leaves out of lists.
+//! Elements and hints that a lossy reading leaves out.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -6,11 +6,13 @@ use core::cell::RefCell;
 use core::fmt;
 
 use super::json_error::JsonError;
+use crate::envelope::Written;
 use crate::envelope::scan::Scanner;
 use crate::printable::Printable;
 
-/// The elements that [`RawJson::decode_lossy`](super::RawJson::decode_lossy) left out of the lists
-/// of a value, because they are malformed.
+/// The elements of lists and the hints that
+/// [`RawJson::decode_lossy`](super::RawJson::decode_lossy) left out of a value, because they are
+/// malformed.
 ///
 /// All are counted; the first [`KEPT_MAX`](Self::KEPT_MAX) are described.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +31,7 @@ impl Omissions {
         self.first.iter()
     }
 
-    /// Returns how many elements were left out.
+    /// Returns how many were left out.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count
@@ -39,6 +41,12 @@ impl Omissions {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
+    }
+}
+
+impl From<Omission> for Omissions {
+    fn from(omission: Omission) -> Self {
+        Self { first: [omission].into(), count: 1 }
     }
 }
 
@@ -64,7 +72,7 @@ impl fmt::Display for Omissions {
     }
 }
 
-/// An element that was left out of a list.
+/// An element of a list or a hint that was left out.
 ///
 /// The texts are parts of the value: without control characters, because they end up on terminals
 /// and in logs, and cut at [`LENGTH_MAX`](Self::LENGTH_MAX) bytes.
@@ -73,7 +81,7 @@ impl fmt::Display for Omissions {
 pub struct Omission {
     /// Its place in the value, as a JSON Pointer: `/tools/3` or `/tools/3/icons/0`.
     pub pointer: String,
-    /// Why it could not be read.
+    /// Why it could not be read, with the place in it.
     pub reason: String,
 }
 
@@ -81,6 +89,12 @@ impl Omission {
     /// The maximum length of each text, in bytes. 256: enough for the names of the members that
     /// results have, and for a value that is not what it should be.
     pub const LENGTH_MAX: usize = 256;
+
+    /// Describes what was left out. The texts are escaped and cut.
+    #[must_use]
+    pub fn new(pointer: &str, reason: &str) -> Self {
+        Self { pointer: printable(pointer), reason: printable(reason) }
+    }
 }
 
 impl fmt::Display for Omission {
@@ -95,7 +109,7 @@ pub(super) struct Omitted(RefCell<Notes>);
 
 #[derive(Debug, Default)]
 struct Notes {
-    /// The offsets of the first elements, with the reasons.
+    /// The offsets of the first values, with the reasons.
     first: Vec<(usize, String)>,
     count: usize,
 }
@@ -112,11 +126,12 @@ impl Omitted {
         notes.count = count;
     }
 
-    /// Notes that the element at `offset` was left out.
-    pub(super) fn note(&self, offset: usize, reason: &JsonError) {
+    /// Notes that the `value` at `offset` was left out, because of an error at `element` of it.
+    pub(super) fn note(&self, offset: usize, value: &str, element: usize, reason: &JsonError) {
         let mut notes = self.0.borrow_mut();
         notes.count += 1;
         if notes.first.len() < Omissions::KEPT_MAX {
+            let reason = reason.clone().located(value, element);
             notes.first.push((offset, printable(&reason.to_string())));
         }
     }
@@ -139,6 +154,7 @@ fn printable(text: &str) -> String {
     shown
 }
 
+/// Cuts a text at [`Omission::LENGTH_MAX`] bytes.
 fn cut(text: &str) -> &str {
     let mut end = text.len().min(Omission::LENGTH_MAX);
     while !text.is_char_boundary(end) {
@@ -147,42 +163,55 @@ fn cut(text: &str) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// Returns the JSON Pointer to the value at `offset` of a valid text.
-fn pointer_to(text: &str, offset: usize) -> String {
+/// How many levels of nesting a pointer names. 16: messages of the protocol have fewer, and the text
+/// is read once for each.
+const LEVELS_MAX: usize = 16;
+
+/// Returns the JSON Pointer to the value at `offset` of a valid text, or to a value around it. The
+/// offset may be that of its key or, for a container, that of its end.
+pub(super) fn pointer_to(text: &str, offset: usize) -> String {
     let (mut scanner, mut pointer) = (Scanner::new(text), String::new());
-    loop {
-        let (is_object, end) = match scanner.peek() {
-            Some(b'{') => (true, b'}'),
-            Some(b'[') => (false, b']'),
-            _ => return pointer,
-        };
-        if scanner.at() >= offset {
-            return pointer;
+    for _ in 0..LEVELS_MAX {
+        let first = scanner.peek();
+        if scanner.at() >= offset || !matches!(first, Some(b'{' | b'[')) {
+            break;
         }
         scanner.bump();
         let mut index = 0_usize;
-        // Finds the value that contains the offset, and enters it.
-        loop {
-            if scanner.eat(end) {
+        // Finds the element that contains the offset, and enters it.
+        let (key, value) = loop {
+            if matches!(scanner.peek(), Some(b'}' | b']')) {
                 return pointer;
             }
-            let key = is_object.then(|| scanner.key()).flatten();
-            scanner.peek();
+            let key = if first == Some(b'{') { scanner.key() } else { None };
             let value = scanner.clone();
             scanner.trusted_value();
             if scanner.at() > offset {
-                pointer.push('/');
-                match key.and_then(|key| key.resolve()) {
-                    Some(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
-                    None => pointer.push_str(&index.to_string()),
-                }
-                scanner = value;
-                break;
+                break (key, value);
             }
-            if !scanner.eat(b',') && scanner.peek() != Some(end) {
+            if !scanner.eat(b',') {
                 return pointer;
             }
             index += 1;
+        };
+        pointer.push('/');
+        match key {
+            Some(key) => push_key(&mut pointer, key),
+            None => pointer.push_str(&index.to_string()),
+        }
+        scanner = value;
+    }
+    pointer
+}
+
+fn push_key(pointer: &mut String, key: Written<'_>) {
+    for character in key.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            // A terminal would obey it.
+            '\0'..='\x1f' | '\x7f'..='\u{9f}' => pointer.push('\u{fffd}'),
+            _ => pointer.push(character),
         }
     }
 }
@@ -205,8 +234,19 @@ mod tests {
         ] {
             assert_eq!(pointer_to(text, text.find(value).unwrap()), pointer);
         }
+        for (place, pointer) in [("\"b", "/a/b"), ("}]}", "/a/b/1"), ("}] ", "/a/b/1/c~1~0d/2")] {
+            assert_eq!(pointer_to(text, text.find(place).unwrap()), pointer, "{place}");
+        }
         assert_eq!(pointer_to(text, 0), "");
         assert_eq!(pointer_to("[0]", 9), "");
+        assert_eq!(pointer_to("[0,{}]", 4), "/1");
+        assert_eq!(pointer_to("[}", 1), "");
+    }
+
+    #[test]
+    fn a_pointer_has_a_bounded_number_of_levels() {
+        let deep = "[".repeat(10_000);
+        assert_eq!(pointer_to(&deep, 9_999), "/0".repeat(LEVELS_MAX));
     }
 
     #[test]

@@ -111,14 +111,16 @@ impl<'a> RawJson<'a> {
     /// # Errors
     ///
     /// Fails if the value does not have the shape of `T`, which is the fault of its author. The
-    /// error names the expected type, but no line or column.
+    /// error names the place as a JSON Pointer, and the expected type.
     pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, JsonError> {
         deserialize(self.as_str())
     }
 
     /// Like [`decode`](Self::decode), but one malformed element does not hide the others: it is
-    /// left out of its list, and described. That holds for the lists of objects in the results that
-    /// a server sends; in all other lists, and outside of lists, a defect is an error.
+    /// left out of its list, and described. That holds for the lists of objects and of completions
+    /// in the results that a server sends. A hint that is malformed is left out alone: a display
+    /// name, an icon and its sizes, annotations, the size of a resource, how long a result may be
+    /// cached. In all other lists, and elsewhere, a defect is an error.
     ///
     /// Reading takes longer, so decode first, and use this if that fails.
     ///
@@ -132,7 +134,7 @@ impl<'a> RawJson<'a> {
     /// assert_eq!(roots.roots.len(), 1);
     /// assert_eq!(
     ///     omissions.to_string(),
-    ///     "`/roots/1`: invalid type: integer `7`, expected a string",
+    ///     "`/roots/1`: `/uri`: invalid type: integer `7`, expected a string",
     /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -618,9 +618,10 @@ pub enum Violation {
         /// The defect of its definition.
         reason: String,
     },
-    /// Elements of lists in a result are malformed, and were left out when it was decoded. The
-    /// machine does not decode results: whoever decodes them reports it.
-    #[error("elements of a result are malformed and were left out: {0}")]
+    /// Elements of lists or hints in a result are malformed, or pages of a list do not end, and were
+    /// left out when it was decoded. The machine does not decode results: the application or the
+    /// layer that decodes them reports it.
+    #[error("parts of a result are malformed and were left out: {0}")]
     ElementsOmitted(Omissions),
 }
 

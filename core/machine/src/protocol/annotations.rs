@@ -18,10 +18,13 @@ message! {
         defaulted {}
         optional {
             /// The intended audience.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             audience: Vec<Role> = "audience" in ALL;
             /// The importance.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             priority: Priority = "priority" in ALL;
             /// The time of the last change, as an ISO 8601 date and time; since 2025-06-18.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             last_modified: String = "lastModified" in SINCE_2025_06_18;
         }
     }

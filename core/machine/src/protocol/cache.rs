@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer};
 
 use super::Revision;
 use super::message::word;
-use super::wire::SerializeAt;
+use super::wire::{SerializeAt, Text};
+use crate::jsonrpc::hint;
 
 /// The caching hints of a result.
 ///
@@ -55,7 +56,7 @@ impl<'de> Deserialize<'de> for Ttl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // MCP 2026-07-28 server/utilities/caching#freshness-calculation [CACHE-006]: a negative
         // value counts as 0. The conversion saturates at both ends.
-        Option::<f64>::deserialize(deserializer).map(|ms| Self(ms.unwrap_or(0.0) as u64))
+        hint::<f64, D>(deserializer).map(|ms| Self(ms.unwrap_or(0.0) as u64))
     }
 }
 
@@ -69,13 +70,19 @@ word! {
     /// The scope in which a cached result may be shared.
     // MCP 2026-07-28 server/utilities/caching#cache-scope-field [CACHE-002]
     #[derive(Default)]
-    pub enum CacheScope {
+    pub enum CacheScope by cache_scope {
         /// Only within the authorization of the request.
         #[default]
         Private = "private",
         /// Between all users.
         Public = "public",
     }
+}
+
+/// Reads a scope; without one, the result is not shared.
+fn cache_scope<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CacheScope, D::Error> {
+    let scope = hint::<Text<'de>, D>(deserializer)?;
+    Ok(scope.map_or_else(CacheScope::default, |scope| CacheScope::from(&*scope.0)))
 }
 
 /// Adds accessors for the fields `ttl_ms` and `cache_scope` of a result.
@@ -112,6 +119,22 @@ mod tests {
         for (text, ttl) in [("-5", 0), ("null", 0), ("1500", 1500), ("2.5", 2)] {
             assert_eq!(serde_json::from_str::<Ttl>(text).unwrap(), Ttl(ttl), "{text}");
         }
+    }
+
+    #[test]
+    fn malformed_hints_are_absent_and_reported() {
+        use crate::jsonrpc::RawJson;
+        use crate::protocol::ListToolsResult;
+
+        let text = r#"{"tools":[],"ttlMs":"60000","cacheScope":["public"]}"#;
+        let (list, omissions) =
+            RawJson::trusted(text).decode_lossy::<ListToolsResult>().expect("a list");
+        assert_eq!(list.cache_hints(), CacheHints::default());
+        let places: alloc::vec::Vec<_> = omissions.iter().map(|it| &*it.pointer).collect();
+        assert_eq!(places, ["/ttlMs", "/cacheScope"]);
+        let public = r#"{"tools":[],"ttlMs":5,"cacheScope":"public"}"#;
+        let list = RawJson::trusted(public).decode::<ListToolsResult>().expect("a list");
+        assert_eq!(list.cache_hints(), CacheHints::public(Duration::from_millis(5)));
     }
 
     #[test]

@@ -128,12 +128,13 @@ message! {
 #[non_exhaustive]
 pub struct Completion {
     /// The values.
+    #[serde(deserialize_with = "crate::jsonrpc::list")]
     pub values: Vec<String>,
     /// The total number of matching values, if known.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::jsonrpc::hint")]
     pub total: Option<u64>,
     /// Whether there are more values than these.
-    #[serde(default, rename = "hasMore")]
+    #[serde(default, rename = "hasMore", deserialize_with = "crate::jsonrpc::hint")]
     pub has_more: Option<bool>,
 }
 

@@ -113,6 +113,7 @@ message! {
         defaulted {}
         optional {
             /// Hints.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             annotations: Annotations = "annotations" in ALL;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -133,6 +134,7 @@ message! {
         defaulted {}
         optional {
             /// Hints.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             annotations: Annotations = "annotations" in ALL;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -153,6 +155,7 @@ message! {
         defaulted {}
         optional {
             /// Hints.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             annotations: Annotations = "annotations" in ALL;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -196,6 +199,7 @@ message! {
         defaulted {}
         optional {
             /// Hints.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             annotations: Annotations = "annotations" in ALL;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;

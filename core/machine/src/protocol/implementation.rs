@@ -21,7 +21,7 @@ message! {
             /// Its purpose; since 2025-11-25.
             description: String = "description" in SINCE_2025_11_25;
             /// Icons; since 2025-11-25.
-            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
+            #[serde(deserialize_with = "crate::jsonrpc::list_of_hints")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Its home page; since 2025-11-25.
             website_url: String = "websiteUrl" in SINCE_2025_11_25;
@@ -41,8 +41,10 @@ message! {
             /// The media type, if the source does not provide it or provides a wrong one.
             mime_type: String = "mimeType" in ALL;
             /// The sizes of the icon, each `WxH` in pixels or `any`.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             sizes: Vec<String> = "sizes" in ALL;
             /// The background that the icon is designed for.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             theme: IconTheme = "theme" in ALL;
         }
     }

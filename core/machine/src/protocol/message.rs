@@ -39,6 +39,7 @@ macro_rules! message {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+        #[serde(expecting = "an object")]
         #[non_exhaustive]
         pub struct $name $(<$lt>)? {
             $( $(#[doc = $rdoc])* $(#[serde($($rserde)*)])* #[serde(rename = $rwire)]
@@ -158,11 +159,14 @@ macro_rules! message {
 }
 pub(crate) use message;
 
-/// Defines an open enum of words: a word of a later revision is kept in `Unknown`.
+/// Defines an open enum of words: a word of a later revision is kept in `Unknown`. `by` is followed
+/// by the function that reads it, if that is not one word.
 macro_rules! word {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident { $( $(#[$vmeta:meta])* $variant:ident = $text:literal, )+ }
+        pub enum $name:ident $(by $read:path)? {
+            $( $(#[$vmeta:meta])* $variant:ident = $text:literal, )+
+        }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -201,8 +205,7 @@ macro_rules! word {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::protocol::wire::Text::deserialize(deserializer)
-                    .map(|text| Self::from(&*text.0))
+                $crate::protocol::message::word! { @read deserializer $($read)? }
             }
         }
 
@@ -215,6 +218,12 @@ macro_rules! word {
                 serializer.serialize_str(self.as_str())
             }
         }
+    };
+    (@read $deserializer:ident) => {
+        $crate::protocol::wire::Text::deserialize($deserializer).map(|text| Self::from(&*text.0))
+    };
+    (@read $deserializer:ident $read:path) => {
+        $read($deserializer)
     };
 }
 pub(crate) use word;

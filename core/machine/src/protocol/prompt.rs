@@ -24,6 +24,7 @@ message! {
         defaulted {}
         optional {
             /// The display name; since 2025-06-18.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             title: String = "title" in SINCE_2025_06_18;
             /// Its purpose.
             description: String = "description" in ALL;
@@ -31,7 +32,7 @@ message! {
             #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
             arguments: Vec<PromptArgument> = "arguments" in ALL;
             /// Icons; since 2025-11-25.
-            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
+            #[serde(deserialize_with = "crate::jsonrpc::list_of_hints")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -49,6 +50,7 @@ message! {
         defaulted {}
         optional {
             /// The display name; since 2025-06-18.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             title: String = "title" in SINCE_2025_06_18;
             /// A description of the expected value.
             description: String = "description" in ALL;

@@ -27,17 +27,20 @@ message! {
         defaulted {}
         optional {
             /// The display name; since 2025-06-18.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             title: String = "title" in SINCE_2025_06_18;
             /// A description for the model.
             description: String = "description" in ALL;
             /// The media type.
             mime_type: String = "mimeType" in ALL;
             /// The size in bytes, before any encoding.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             size: u64 as u64 = "size" in ALL;
             /// Icons; since 2025-11-25.
-            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
+            #[serde(deserialize_with = "crate::jsonrpc::list_of_hints")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Hints.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             annotations: Annotations = "annotations" in ALL;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -58,15 +61,17 @@ message! {
         defaulted {}
         optional {
             /// The display name; since 2025-06-18.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             title: String = "title" in SINCE_2025_06_18;
             /// A description for the model.
             description: String = "description" in ALL;
             /// The media type, if it is the same for all of them.
             mime_type: String = "mimeType" in ALL;
             /// Icons; since 2025-11-25.
-            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
+            #[serde(deserialize_with = "crate::jsonrpc::list_of_hints")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Hints.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             annotations: Annotations = "annotations" in ALL;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;

@@ -196,7 +196,7 @@ message! {
             /// The id of the tool call.
             tool_use_id: String = "toolUseId" in ALL;
             /// The content of the result.
-            #[serde(default, deserialize_with = "crate::jsonrpc::list_or_default")]
+            #[serde(default, deserialize_with = "crate::jsonrpc::list")]
             content: Vec<ContentBlock> = "content" in ALL;
         }
         defaulted {}

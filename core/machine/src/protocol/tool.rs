@@ -44,6 +44,7 @@ message! {
         defaulted {}
         optional {
             /// The display name; since 2025-06-18.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             title: String = "title" in SINCE_2025_06_18;
             /// A description for the model.
             description: String = "description" in ALL;
@@ -53,12 +54,13 @@ message! {
                 when output_schema_is_expressible;
             /// Hints on its behavior; since 2025-03-26.
             // MCP 2025-03-26 schema.json#ToolAnnotations [TOOL-002]
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             annotations: ToolAnnotations = "annotations" in SINCE_2025_03_26;
             /// Task support; 2025-11-25 only.
             // MCP 2026-07-28 schema.json#Tool [TOOL-026]: not part of a tool.
             execution: ToolExecution = "execution" in ONLY_2025_11_25;
             /// Icons; since 2025-11-25.
-            #[serde(deserialize_with = "crate::jsonrpc::optional_list")]
+            #[serde(deserialize_with = "crate::jsonrpc::list_of_hints")]
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -90,14 +92,19 @@ message! {
         defaulted {}
         optional {
             /// The display name.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             title: String = "title" in ALL;
             /// It modifies nothing; the default is false.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             read_only_hint: bool = "readOnlyHint" in ALL;
             /// It may destroy data; the default is true.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             destructive_hint: bool = "destructiveHint" in ALL;
             /// Repeated calls have no additional effect; the default is false.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             idempotent_hint: bool = "idempotentHint" in ALL;
             /// It interacts with external systems; the default is true.
+            #[serde(deserialize_with = "crate::jsonrpc::hint")]
             open_world_hint: bool = "openWorldHint" in ALL;
         }
     }
@@ -191,7 +198,7 @@ message! {
         tag "resultType" = "complete" in MODERN;
         required {
             /// The content for the model.
-            #[serde(default, deserialize_with = "crate::jsonrpc::list_or_default")]
+            #[serde(default, deserialize_with = "crate::jsonrpc::list")]
             content: Vec<ContentBlock> = "content" in ALL;
         }
         defaulted {}

@@ -21,6 +21,10 @@ pub(crate) struct Subject<'a> {
 const VERBATIM: &[&str] =
     &["_meta", "inputSchema", "outputSchema", "metadata", "structuredContent", "input"];
 
+/// Members of elements of lists that only help to display or to use them: a malformed one is left
+/// out alone.
+const HINTS: &[&str] = &["annotations", "icons", "size", "sizes", "theme", "title"];
+
 /// The schema of a place in a value.
 struct Place<'a> {
     pointer: String,
@@ -71,14 +75,14 @@ impl Subject<'_> {
     }
 
     /// Returns the faults of reading the value with a malformed element at each place of each list
-    /// of objects: it alone must be left out and described. Also returns the number of variants.
+    /// of objects: it alone, or its malformed hint alone, must be left out and described. Also
+    /// returns the number of variants.
     pub(crate) fn faults_of_lists<T: SerializeAt + DeserializeOwned>(
         &self,
     ) -> (usize, Vec<String>) {
         let (mut count, mut faults) = (0, Vec::new());
         let mut places = Vec::new();
         self.places(&self.value, self.definition, String::new(), &mut places);
-        let expected = self.read::<T>(&self.value);
         for Place { pointer, schema } in places {
             let Some(elements) = self.value.pointer(&pointer).unwrap().as_array() else { continue };
             let Some(element) = schema.get("items") else { continue };
@@ -89,11 +93,14 @@ impl Subject<'_> {
             }
             for index in 0..=elements.len() {
                 let near = &elements[index.min(elements.len() - 1)];
-                for malformed in self.malformed(element, near) {
+                let with = |element: Value| {
                     let mut variant = self.value.clone();
                     let list = variant.pointer_mut(&pointer).unwrap().as_array_mut().unwrap();
-                    list.insert(index, malformed.clone());
-                    let text = variant.to_string();
+                    list.insert(index, element);
+                    variant
+                };
+                for (malformed, hint) in self.malformed(element, near) {
+                    let text = with(malformed.clone()).to_string();
                     let raw = RawJson::trusted(&text);
                     if raw.decode::<T>().is_ok() {
                         // It was read all the same, as of an unknown kind.
@@ -101,6 +108,16 @@ impl Subject<'_> {
                     }
                     count += 1;
                     let what = format!("{pointer}/{index}: {malformed}");
+                    let mut place = format!("{pointer}/{index}");
+                    let expected = match hint {
+                        Some(hint) => {
+                            let mut without = malformed.clone();
+                            object(&mut without).remove(hint);
+                            place.extend(["/", hint]);
+                            self.read::<T>(&with(without))
+                        }
+                        None => self.read::<T>(&self.value),
+                    };
                     match raw.decode_lossy::<T>() {
                         Ok((value, omissions)) => {
                             let read = self.written(&value);
@@ -109,7 +126,7 @@ impl Subject<'_> {
                             }
                             let places: Vec<_> =
                                 omissions.iter().map(|omission| &*omission.pointer).collect();
-                            if places != [format!("{pointer}/{index}")] || omissions.count() != 1 {
+                            if places != [place] || omissions.count() != 1 {
                                 faults.push(format!("{what}: {omissions}"));
                             }
                         }
@@ -122,18 +139,19 @@ impl Subject<'_> {
     }
 
     /// Returns values that are no elements: of other types, and `near` without one of its required
-    /// members or with a member of another type.
-    fn malformed(&self, schema: &Value, near: &Value) -> Vec<Value> {
-        let mut all = vec![json!(7), json!(null), json!("a"), json!([[]])];
+    /// members or with a member of another type, which may be a hint.
+    fn malformed<'n>(&self, schema: &Value, near: &'n Value) -> Vec<(Value, Option<&'n str>)> {
+        let others = [json!(7), json!(null), json!("a"), json!([[]])];
+        let mut all: Vec<_> = others.map(|other| (other, None)).into();
         for name in near.as_object().unwrap().keys() {
             let mut wrong = near.clone();
             wrong[name] = json!({ "not": ["a", "value"] });
-            all.push(wrong);
+            all.push((wrong, HINTS.contains(&&**name).then_some(&**name)));
         }
         for name in self.schema.required(schema, near) {
             let mut lacking = near.clone();
             object(&mut lacking).remove(&name);
-            all.push(lacking);
+            all.push((lacking, None));
         }
         all
     }

@@ -1,4 +1,4 @@
-//! Lists of which a lossy reading leaves out the malformed elements.
+//! Lists and hints whose malformed parts are left out by a lossy reading.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -9,16 +9,21 @@ use serde::de::value::{SeqAccessDeserializer, UnitDeserializer};
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{Deserializer, Elements, Error};
+use crate::jsonrpc::omission::Omitted;
 
 /// The name by which this deserializer recognizes such a list. Others read it as any list.
 pub(super) const LIST: &str = "$mcp_sansio::List";
 
+/// The same for a hint.
+pub(super) const HINT: &str = "$mcp_sansio::Hint";
+
 /// Reads a list of which [`RawJson::decode_lossy`](crate::jsonrpc::RawJson::decode_lossy) leaves
-/// out the malformed elements.
+/// out the malformed elements. `null` is an empty list: it has no other meaning there, and is what
+/// some languages write for one.
 pub(crate) fn list<'de, T: Deserialize<'de>, D: de::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    deserializer.deserialize_newtype_struct(LIST, ListVisitor(PhantomData))
+    optional_list(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Like [`list`], for an optional member.
@@ -28,18 +33,58 @@ pub(crate) fn optional_list<'de, T: Deserialize<'de>, D: de::Deserializer<'de>>(
     Option::<List<T>>::deserialize(deserializer).map(|list| list.map(|List(elements)| elements))
 }
 
-/// Like [`list`], where `null` is an empty list.
-pub(crate) fn list_or_default<'de, T: Deserialize<'de>, D: de::Deserializer<'de>>(
+/// Reads an optional member that only helps to display or to use something: a lossy reading leaves
+/// it out if it is malformed. Not for a member that names or limits something, or is its content.
+pub(crate) fn hint<'de, T: Deserialize<'de>, D: de::Deserializer<'de>>(
     deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    optional_list(deserializer).map(Option::unwrap_or_default)
+) -> Result<Option<T>, D::Error> {
+    Option::<Hint<T>>::deserialize(deserializer).map(|hint| hint.and_then(|Hint(value)| value))
+}
+
+/// Like [`hint`], for a list of which malformed elements are left out alone.
+pub(crate) fn list_of_hints<'de, T: Deserialize<'de>, D: de::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<T>>, D::Error> {
+    hint(deserializer).map(|list| list.map(|List(elements)| elements))
 }
 
 struct List<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        list(deserializer).map(Self)
+        deserializer.deserialize_newtype_struct(LIST, ListVisitor(PhantomData)).map(Self)
+    }
+}
+
+/// A hint, or `None` if it was left out.
+struct Hint<T>(Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Hint<T> {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(HINT, HintVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct HintVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for HintVisitor<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a hint")
+    }
+
+    fn visit_newtype_struct<D: de::Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Option<T>, D::Error> {
+        T::deserialize(deserializer).map(Some)
+    }
+
+    /// Reads a hint that the access skips and notes if it is malformed.
+    #[cold]
+    fn visit_seq<A: SeqAccess<'de>>(self, mut hint: A) -> Result<Option<T>, A::Error> {
+        Ok(hint.next_element().unwrap_or_default())
     }
 }
 
@@ -91,6 +136,24 @@ impl<'de> Deserializer<'_, 'de> {
         within.leave(b']')?;
         Ok(value)
     }
+
+    pub(super) fn hint<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.input.omitted {
+            Some(_) => visitor.visit_seq(LossyHint(Some(self))),
+            None => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    /// Reads a value that is left out if it is malformed. After an error, the next value can be
+    /// read.
+    #[cold]
+    fn lossy<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
+        let Deserializer { input, depth } = self;
+        input.peek();
+        let (value, noted) = (input.scanner.clone(), input.omitted.map_or(0, Omitted::count));
+        seed.deserialize(Deserializer { input, depth })
+            .inspect_err(|error| input.leave_out(value, noted, error))
+    }
 }
 
 /// The remaining elements of a list, each the value of a key without content. After an error in a
@@ -114,17 +177,20 @@ impl<'de> MapAccess<'de> for LossyElements<'_, 'de> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        let element = self.within.input.scanner.clone();
-        let count = self.within.input.omitted.map_or(0, |omitted| omitted.count());
-        seed.deserialize(self.within.again()).inspect_err(|error| {
-            let start = element.at();
-            self.within.input.scanner = element;
-            self.within.again().skip();
-            if let Some(omitted) = self.within.input.omitted {
-                // What was left out of this element is left out with it.
-                omitted.forget_after(count);
-                omitted.note(start, error);
-            }
-        })
+        self.within.again().lossy(seed)
+    }
+}
+
+/// A hint, as a sequence with one value.
+struct LossyHint<'s, 'de>(Option<Deserializer<'s, 'de>>);
+
+impl<'de> SeqAccess<'de> for LossyHint<'_, 'de> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        self.0.take().map(|value| value.lossy(seed)).transpose()
     }
 }

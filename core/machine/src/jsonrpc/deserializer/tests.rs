@@ -1,5 +1,6 @@
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
@@ -287,9 +288,9 @@ fn a_lossy_reading_leaves_out_malformed_elements_and_what_was_left_out_of_them()
     assert_eq!(value, tree(1, [tree(2, [tree(3, Vec::new())].into())].into()));
     assert_eq!(
         omissions,
-        "`/trees/0`: invalid type: integer `7`, expected struct Tree; \
+        "`/trees/0`: invalid type: integer `7`, expected an object; \
          `/trees/1/trees/0`: missing field `name`; \
-         `/trees/1/trees/2`: invalid type: string \"x\", expected u8; \
+         `/trees/1/trees/2`: `/name`: invalid type: string \"x\", expected u8; \
          `/trees/2`: missing field `name`"
     );
     // Other lists, and what is outside of lists, are read as ever.
@@ -337,14 +338,125 @@ fn depth_has_a_bound() {
 fn errors_name_the_expected_type() {
     let error = |text| deserialize::<Fields>(text).expect_err("refused").to_string();
     assert_eq!(error("{}"), "missing field `a`");
-    assert_eq!(error(r#"{"a":"\u0041"}"#), r#"invalid type: string "A", expected u8"#);
-    assert_eq!(error(r#"{"a":256}"#), "invalid value: integer `256`, expected u8");
-    assert_eq!(error(r#"{"a":1.5}"#), "invalid type: floating point number, expected u8");
-    assert_eq!(error("null"), "invalid type: null, expected struct Fields");
+    assert_eq!(error(r#"{"a":"\u0041"}"#), r#"`/a`: invalid type: string "A", expected u8"#);
+    assert_eq!(error(r#"{"a":256}"#), "`/a`: invalid value: integer `256`, expected u8");
+    assert_eq!(error(r#"{"a":1.5}"#), "`/a`: invalid type: floating point number, expected u8");
+    assert_eq!(error("null"), "invalid type: null, expected an object");
     let error = deserialize::<f64>("1e400").expect_err("refused").to_string();
     assert_eq!(error, "number out of range");
     let error = deserialize::<f32>("1e400").expect_err("refused").to_string();
     assert_eq!(error, "number out of range");
+}
+
+#[test]
+fn errors_name_the_innermost_value_that_is_wrong() {
+    #[derive(Debug, serde::Deserialize)]
+    #[expect(dead_code, reason = "only errors are looked at")]
+    struct All {
+        #[serde(default)]
+        first: Vec<Fields>,
+        #[serde(default)]
+        shapes: BTreeMap<String, Shape>,
+        #[serde(default)]
+        untagged: Vec<Untagged>,
+        #[serde(default)]
+        tagged: Vec<Tagged>,
+        #[serde(flatten)]
+        rest: BTreeMap<String, u8>,
+    }
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(tag = "kind")]
+    enum Tagged {
+        Fields(#[expect(dead_code, reason = "only errors are looked at")] Fields),
+    }
+    let error = |text: &str| deserialize::<All>(text).expect_err("refused").to_string();
+    for (text, place) in [
+        (r#"{ "first" : [ {"a":1} , {"b":"x" , "a" : "y"} , {"a":2} ] }"#, "`/first/1/a`: "),
+        (r#"{"first":[{"a":1,"b":2}]}"#, "`/first/0/b`: "),
+        (r#"{"first":[{"a":1},{"b":"x" }],"shapes":{}}"#, "`/first/1`: missing field `a`"),
+        (r#"{"first":[{"a":1,"c":{"d":[]}},{ }]}"#, "`/first/1`: missing field `a`"),
+        (r#"{"first":[{"a":1,"a":1}]}"#, "`/first/0/a`: duplicate field `a`"),
+        (r#"{"first":{"a":1}}"#, "`/first`: invalid type: map"),
+        (r#"{"shapes":{"p/q~\u0007":{"Newtype":300}}}"#, "`/shapes/p~1q~0\u{fffd}`: "),
+        (r#"{"shapes":{"s":{"Struct":{"a":1}}}}"#, "`/shapes/s/Struct`: missing field `b`"),
+        (r#"{"shapes":{"s":"Other"}}"#, "`/shapes/s`: unknown variant `Other`"),
+        // Values that are read as a whole first are named as a whole.
+        (r#"{"untagged":[1,[{"b":"x"}],2]}"#, "`/untagged/1`: data did not match"),
+        (r#"{"tagged":[{"kind":"Fields","a":"x"}]}"#, "`/tagged/0`: invalid type: string"),
+        (r#"{"other":1,"more":"x","last":2}"#, "invalid type: string"),
+        (r#"{"first":7,"last":[1,{"a":1e400}]}"#, "`/first`: invalid type: integer `7`"),
+    ] {
+        let error = error(text);
+        assert!(error.starts_with(place), "{text}: {error}");
+    }
+    // A value that is decoded on its own continues the place of the value that contains it.
+    let contents = r#"{"contents":[{"uri":"a:","text":"x"},{"text":"x","uri":[]}]}"#;
+    let error = deserialize::<crate::protocol::ReadResourceResult>(contents).expect_err("refused");
+    assert!(error.to_string().starts_with("`/contents/1/uri`: invalid type: seq"), "{error}");
+}
+
+#[test]
+fn null_is_an_empty_list_and_a_lossy_reading_leaves_out_malformed_hints() {
+    use crate::jsonrpc::{RawJson, hint, list, list_of_hints};
+
+    #[derive(Debug, Default, PartialEq, serde::Deserialize)]
+    #[serde(default)]
+    struct Item {
+        #[serde(deserialize_with = "hint")]
+        size: Option<u8>,
+        #[serde(deserialize_with = "hint")]
+        fields: Option<alloc::boxed::Box<Self>>,
+        #[serde(deserialize_with = "list_of_hints")]
+        icons: Option<Vec<u8>>,
+        #[serde(deserialize_with = "list")]
+        items: Vec<Self>,
+        name: u8,
+    }
+    let read = |text: &'static str| {
+        let read = RawJson::trusted(text).decode_lossy::<Item>();
+        read.map(|(item, omissions)| (item, omissions.to_string()))
+    };
+    let whole = r#"{"size":1,"fields":{"size":2},"icons":[3],"items":[{"name":4}]}"#;
+    let item = Item {
+        size: Some(1),
+        fields: Some(Item { size: Some(2), ..Item::default() }.into()),
+        icons: Some(vec![3]),
+        items: vec![Item { name: 4, ..Item::default() }],
+        name: 0,
+    };
+    assert_eq!(deserialize(whole), Ok(item));
+    assert_eq!(read(whole).map(|(_, omissions)| omissions), Ok(String::new()));
+    let nulls = r#"{"size":null,"fields":null,"icons":null,"items":null}"#;
+    assert_eq!(deserialize(nulls), Ok(Item::default()));
+    assert_eq!(read(nulls), Ok((Item::default(), String::new())));
+    let mut other = serde_json::Deserializer::from_str(nulls);
+    assert_eq!(Deserialize::deserialize(&mut other).ok(), Some(Item::default()));
+
+    let odd =
+        r#"{"size": -1 ,"fields":{"size":"2","items":[{"size":[]}]},"icons":{"a":[1]},"name":5}"#;
+    assert!(deserialize::<Item>(odd).is_err());
+    let (item, omissions) = read(odd).expect("an item");
+    let inner = Item { items: vec![Item::default()], ..Item::default() };
+    assert_eq!(item, Item { fields: Some(inner.into()), name: 5, ..Item::default() });
+    assert_eq!(
+        omissions,
+        "`/size`: invalid value: integer `-1`, expected u8; \
+         `/fields/size`: invalid type: string \"2\", expected u8; \
+         `/fields/items/0/size`: invalid type: sequence, expected u8; \
+         `/icons`: invalid type: map, expected a sequence"
+    );
+    // A hint whose own content is refused is left out as a whole; an element is named alone.
+    let (item, omissions) =
+        read(r#"{"fields":{"size":"2","name":300},"icons":[1,"2"]}"#).expect("an item");
+    assert_eq!(item, Item { icons: Some(vec![1]), ..Item::default() });
+    assert_eq!(
+        omissions,
+        "`/fields`: `/name`: invalid value: integer `300`, expected u8; \
+         `/icons/1`: invalid type: string \"2\", expected u8"
+    );
+    // What is no hint is strict.
+    let error = read(r#"{"name":"x","size":[]}"#).expect_err("refused").to_string();
+    assert_eq!(error, "`/name`: invalid type: string \"x\", expected u8");
 }
 
 #[test]
@@ -355,6 +467,7 @@ fn invalid_json_is_harmless() {
             let _ = deserialize::<Fields>(&whole[..end]);
             let _ = deserialize::<Shape>(&whole[end..]);
             let _ = deserialize::<Vec<Value>>(&["[,,", &whole[end..]].concat());
+            let _ = deserialize::<Vec<Fields>>(&["[{}", &whole[end..]].concat());
         }
     }
 }
