@@ -13,7 +13,7 @@ pub(super) mod tasks;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -23,7 +23,8 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{
-    AsJson, ErrorCode, ErrorObject, Json, JsonError, RawJson, WriteError, WriteJson, to_shared_json,
+    AsJson, ErrorCode, ErrorObject, Json, JsonError, Omission, RawJson, WriteError, WriteJson,
+    to_shared_json,
 };
 use mcp_sansio::peer::{CloseReason, CommandError, Event, Failure, MethodName, Violation};
 use mcp_sansio::protocol::{
@@ -246,7 +247,8 @@ pub enum ClientError {
     /// The server's result does not match the schema of its method.
     #[error("the server's result is not valid: {0}")]
     InvalidResult(#[from] JsonError),
-    /// The server's cursors form a loop.
+    /// The server's cursors form a loop. The methods of [`Client`] that list everything end there
+    /// instead.
     #[error("the server gave the same cursor twice: {0:?}")]
     CursorLoop(String),
     /// The server's list has too many pages.
@@ -648,10 +650,13 @@ macro_rules! all_pages {
         impl Client { $(
             $(#[doc = $doc])*
             ///
+            /// The list of a server that repeats a cursor, or that has more than 1,000 pages, ends
+            /// there. That is reported to the observers of the host, as a
+            /// [`Violation::ElementsOmitted`].
+            ///
             /// # Errors
             ///
-            /// The error of the page that failed; [`ClientError::CursorLoop`] and
-            /// [`ClientError::TooManyPages`] for a server whose list does not end.
+            /// The error of the page that failed.
             // MCP 2026-07-28 server/utilities/pagination#implementation-guidelines [PAGE-002]
             // [PAGE-004] [PAGE-005] [PAGE-006]: only the absence of a cursor is the end.
             // MCP 2025-11-25 server/utilities/pagination#implementation-guidelines [PAGE-003]
@@ -669,23 +674,45 @@ macro_rules! all_pages {
             }
 
             async fn $pages(&self, mode: CacheMode) -> Result<Vec<$item>, ClientError> {
-                let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+                let (mut pages, mut seen) = (Vec::new(), BTreeSet::new());
                 let mut page = self.$page(None).cache_mode(mode).await?;
                 loop {
-                    all.append(&mut page.$field);
-                    let Some(cursor) = page.next_cursor else { return Ok(all) };
-                    if seen.contains(&cursor) {
-                        return Err(ClientError::CursorLoop(cursor));
-                    }
-                    if seen.len() + 1 >= PAGES_MAX {
-                        return Err(ClientError::TooManyPages { limit: PAGES_MAX });
+                    pages.push(page.$field);
+                    let Some(cursor) = page.next_cursor else { break };
+                    if let Err(error) = is_new(&cursor, &seen) {
+                        self.report_endless(&error);
+                        without_repeated(&mut pages);
+                        break;
                     }
                     page = self.$page(Some(&cursor)).cache_mode(mode).await?;
                     seen.insert(cursor);
                 }
+                Ok(pages.into_iter().flatten().collect())
             }
         )+ }
     };
+}
+
+/// Checks that a list advances at a cursor, after those in `seen`.
+fn is_new(cursor: &str, seen: &BTreeSet<String>) -> Result<(), ClientError> {
+    if seen.contains(cursor) {
+        return Err(ClientError::CursorLoop(cursor.into()));
+    }
+    if seen.len() + 1 >= PAGES_MAX {
+        return Err(ClientError::TooManyPages { limit: PAGES_MAX });
+    }
+    Ok(())
+}
+
+/// Removes the pages of an endless list that a server has sent again: it ignores cursors, or starts
+/// from the first page at one that it does not know.
+fn without_repeated<T: PartialEq>(pages: &mut Vec<Vec<T>>) {
+    pages.dedup();
+    if let Some((last, before)) = pages.split_last()
+        && before.contains(last)
+    {
+        pages.pop();
+    }
 }
 
 all_pages! {
@@ -716,8 +743,8 @@ impl Client {
         }
     }
 
-    /// Decodes a result that is not valid as a whole without the malformed elements of its lists,
-    /// and reports these to the observers of the host.
+    /// Decodes a result that is not valid as a whole without the malformed elements of its lists and
+    /// its malformed hints, and reports these to the observers of the host.
     #[cold]
     fn decode_lossy<T: DeserializeOwned>(&self, result: &RawJson<'_>) -> Result<T, ClientError> {
         let (value, omissions) = result.decode_lossy()?;
@@ -725,6 +752,12 @@ impl Client {
             self.report(Violation::ElementsOmitted(omissions));
         }
         Ok(value)
+    }
+
+    /// Reports that the end of a list was not reached.
+    fn report_endless(&self, error: &ClientError) {
+        let omission = Omission::new("/nextCursor", &error.to_string());
+        self.report(Violation::ElementsOmitted(omission.into()));
     }
 
     /// Shows a violation of the server that was found in the context of the caller, who may have

@@ -218,24 +218,36 @@ fn the_error_of_a_timeout_names_the_call_and_the_time() {
 }
 
 #[test]
-fn a_cursor_that_repeats_or_never_ends_fails_the_listing() {
+fn a_list_whose_cursors_repeat_or_never_end_has_each_page_once_and_a_remark() {
     // Rule: [PAGE-002] [PAGE-004] [PAGE-005] [PAGE-006].
+    use std::sync::{Arc, Mutex};
+
     use mcp_sansio::framing::LineDecoder;
+    use mcp_sansio::peer::{Event, Violation};
     use mcp_sansio::{Instant, Revisions};
     use mcp_sansio_handlers::endpoint::Endpoint;
 
-    /// Answers every list request with the next cursor of `cursors`.
-    fn all_tools(mut cursors: impl Iterator<Item = String>) -> ClientError {
-        let host = Host::new("h", "1").revisions(Revisions::only(Revision::V2025_11_25));
+    /// Answers list requests with `pages`, each of one tool and the next cursor. Returns the tools
+    /// and the remarks.
+    fn all_tools(mut pages: impl Iterator<Item = (String, String)>) -> (String, String) {
+        let remarks = Arc::new(Mutex::new(String::new()));
+        let seen = Arc::clone(&remarks);
+        let host = Host::new("h", "1").observe(move |event| {
+            if let Event::Violation(Violation::ElementsOmitted(omissions)) = event {
+                seen.lock().unwrap().push_str(&omissions.to_string());
+            }
+        });
+        let host = host.revisions(Revisions::only(Revision::V2025_11_25));
         let (client, mut endpoint) = host.connect(0, Instant::ZERO);
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         let mut all = Box::pin(async {
             client.opened().await.unwrap();
-            client.all_tools().await.unwrap_err()
+            client.all_tools().await.unwrap()
         });
         loop {
-            if let std::task::Poll::Ready(error) = all.as_mut().poll(&mut cx) {
-                return error;
+            if let std::task::Poll::Ready(tools) = all.as_mut().poll(&mut cx) {
+                let names = tools.into_iter().map(|tool| tool.name).collect();
+                return (names, remarks.lock().unwrap().clone());
             }
             endpoint.poll_handlers(&mut cx, Instant::ZERO);
             let mut decoder = LineDecoder::growing(1 << 16);
@@ -248,7 +260,10 @@ fn a_cursor_that_repeats_or_never_ends_fails_the_listing() {
                        "serverInfo":{"name":"s","version":"1"}}"#
                         .replace('\n', " ")
                 } else {
-                    format!(r#"{{"tools":[],"nextCursor":"{}"}}"#, cursors.next().unwrap())
+                    let (tool, cursor) = pages.next().unwrap();
+                    format!(
+                        r#"{{"tools":[{{"name":"{tool}","inputSchema":{{}}}}],"nextCursor":"{cursor}"}}"#
+                    )
                 };
                 let answer =
                     format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.as_str());
@@ -257,13 +272,29 @@ fn a_cursor_that_repeats_or_never_ends_fails_the_listing() {
         }
     }
 
-    let mut asked = 0;
-    let circle = ["", "b", ""].into_iter().inspect(|_| asked += 1).map(String::from);
-    let error = all_tools(circle);
-    assert!(matches!(&error, ClientError::CursorLoop(cursor) if cursor.is_empty()), "{error}");
-    assert_eq!(asked, 3);
-    let error = all_tools((0..).map(|n: u32| n.to_string()));
-    assert!(matches!(error, ClientError::TooManyPages { limit: 1000 }), "{error}");
+    for (pages, tools, again) in [
+        // The server ignores cursors.
+        (&[("a", ""), ("a", "")][..], "a", ""),
+        (&[("a", "8"), ("a", "8")], "a", "8"),
+        // It starts again at one that it does not know.
+        (&[("a", "1"), ("b", ""), ("a", "1")], "ab", "1"),
+        // The last page has a cursor, to itself or to an earlier one: nothing was read twice.
+        (&[("a", "1"), ("b", "1")], "ab", "1"),
+        (&[("a", ""), ("b", "c"), ("c", "")], "abc", ""),
+    ] {
+        let mut asked = 0;
+        let sent = pages.iter().map(|(tool, cursor)| (tool.to_string(), cursor.to_string()));
+        let (read, remark) = all_tools(sent.inspect(|_| asked += 1));
+        assert_eq!((&*read, asked), (tools, pages.len()), "{pages:?}");
+        let expected = format!("`/nextCursor`: the server gave the same cursor twice: {again:?}");
+        assert_eq!(remark, expected);
+    }
+    let many = "`/nextCursor`: the list has more than 1000 pages";
+    let (read, remark) = all_tools((0..).map(|n: u32| ("a".to_owned(), n.to_string())));
+    assert_eq!((&*read, &*remark), ("a", many));
+    let (read, remark) = all_tools((0..).map(|n: u32| (format!("{n},"), n.to_string())));
+    assert_eq!(read.split_terminator(',').count(), 1000);
+    assert!(read.ends_with(",999,") && remark == many, "{remark}");
 }
 
 #[test]
