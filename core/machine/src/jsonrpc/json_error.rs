@@ -10,12 +10,17 @@ use crate::envelope::write_string;
 
 /// A value could not be read from JSON or written as JSON.
 ///
-/// The message names the place as a JSON Pointer, such as `/tools/3/name`, and the expected type.
+/// The message names the expected type and, except on bare metal, the place as a JSON Pointer, such
+/// as `/tools/3/name`.
 // Not the error of `serde_json`, which takes five kilobytes of a device image, mostly for the lines
 // and columns.
 // One word long, because almost every function that reads or writes JSON returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonError(Box<Box<str>>);
+
+/// Whether errors name places. Programs without an operating system do not: devices have little
+/// flash for the code.
+const PLACES_ARE_NAMED: bool = cfg!(not(target_os = "none"));
 
 impl JsonError {
     fn mismatch(kind: &str, found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -28,7 +33,7 @@ impl JsonError {
     /// Adds the place where it occurred: the value at `offset` of `text`.
     #[cold]
     pub(super) fn located(self, text: &str, offset: usize) -> Self {
-        let pointer = pointer_to(text, offset);
+        let pointer = if PLACES_ARE_NAMED { pointer_to(text, offset) } else { String::new() };
         if pointer.is_empty() {
             return self;
         }
