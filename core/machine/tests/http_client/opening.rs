@@ -20,7 +20,7 @@ fn a_modern_server_is_detected_by_a_modern_request() {
     content-type: application/json
     mcp-protocol-version: 2026-07-28
     mcp-method: server/discover
-    user-agent: mcp-sansio/VERSION
+    user-agent: demo/1.0 mcp-sansio/VERSION
     {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"demo","version":"1.0"},"io.modelcontextprotocol/clientCapabilities":{}}}}
     "#);
     net.json(1, &result(1, DISCOVERED));

@@ -32,18 +32,18 @@ fn every_request_to_the_server_has_the_headers_of_the_application() {
 }
 
 #[test]
-fn requests_name_this_library_unless_the_application_names_another_agent() {
+fn requests_name_the_client_and_this_library_unless_the_application_names_another_agent() {
     let mut net = Net::modern();
     net.call(Method::ToolsList, "{}");
     net.sent();
-    assert_eq!(net.field(2, "user-agent").as_deref(), Some(AGENT));
-    let options = http_options().header("User-Agent", "demo/1.0").unwrap();
+    assert_eq!(net.field(2, "user-agent"), Some(format!("demo/1.0 {AGENT}")));
+    let options = http_options().header("User-Agent", "other/2.0").unwrap();
     let mut net = Net::modern_with(peer_options(), options);
     net.call(Method::ToolsList, "{}");
     net.sent();
     let agents: Vec<_> =
         net.request(2).fields().filter(|(name, _)| *name == "user-agent").collect();
-    assert_eq!(agents, [("user-agent", "demo/1.0")]);
+    assert_eq!(agents, [("user-agent", "other/2.0")]);
 }
 
 #[test]

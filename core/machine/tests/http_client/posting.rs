@@ -32,7 +32,7 @@ fn each_message_is_a_separate_post() {
     content-type: application/json
     mcp-protocol-version: 2025-11-25
     mcp-session-id: s1
-    user-agent: mcp-sansio/VERSION
+    user-agent: demo/1.0 mcp-sansio/VERSION
     {"jsonrpc":"2.0","id":3,"method":"tools/list","params":{}}
     "#);
     net.json(6, &result(4, "{}"));

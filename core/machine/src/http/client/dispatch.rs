@@ -238,7 +238,6 @@ impl Client {
     fn fields(&self, exchange: &Exchange) -> Result<(Vec<Field>, Option<u32>), UnsendableArgument> {
         const EVENTS: &str = "text/event-stream";
         const BOTH: &str = "application/json, text/event-stream";
-        const AGENT: &str = concat!("mcp-sansio/", env!("CARGO_PKG_VERSION"));
         /// The number of fields of a tool call without mirrored arguments.
         const FIELDS: usize = 7;
         let mut fields = Vec::with_capacity(FIELDS);
@@ -271,12 +270,6 @@ impl Client {
         // They may be secrets for this server only. All exchanges go to its origin: redirects and
         // endpoints of other origins are refused.
         let of_call = self.fields_of_call(exchange);
-        // RFC 9110, section 10.1.5: "A user agent SHOULD send a User-Agent header field in each
-        // request". Some firewalls refuse requests without it.
-        let named = [Some(&self.options.headers), of_call].into_iter().flatten();
-        if !named.into_iter().any(|fields| fields.contains("user-agent")) {
-            fields.push(("user-agent".into(), ByteString::from_static(AGENT)));
-        }
         fields.extend(self.options.headers.without(of_call));
         fields.extend(of_call.into_iter().flat_map(|fields| fields.without(None)));
         Ok((fields, session))

@@ -81,9 +81,10 @@ impl<'a> IncomingResponse<'a> {
         if self.encoding_fault().is_some() { Some(Media::Other) } else { media }
     }
 
-    /// Returns the error for a body in an encoding that was not asked for.
+    /// Returns why the body cannot be read if it has an encoding that was not asked for.
     // RFC 9110, section 12.5.3: the client accepts `identity` alone. Some servers compress anyway.
-    pub(super) fn encoding_fault(&self) -> Option<&'static str> {
+    #[must_use]
+    pub fn encoding_fault(&self) -> Option<&'static str> {
         let encoding = self.content_encoding?;
         let is = |name: &str| encoding.eq_ignore_ascii_case(name.as_bytes());
         if encoding.is_empty() || is("identity") {

@@ -149,6 +149,7 @@ impl Client {
         seed: u64,
         now: Instant,
     ) -> Self {
+        let http = http.identified_as(&peer.role.identity.implementation);
         let peer = peer.reaching(http.url.host(), http.url.port());
         let mut client = Self {
             peer: peer::Client::with_binding(peer, Binding::ChannelPerRequest, seed, now),

@@ -1,6 +1,11 @@
+use alloc::string::String;
+
+use bytestring::ByteString;
+
 use crate::Backoff;
-use crate::binding::{HeaderFields, InvalidHeader};
+use crate::binding::{HeaderFields, InvalidHeader, is_token_byte};
 use crate::http::Location;
+use crate::protocol::Implementation;
 
 use super::ClientLimits;
 
@@ -58,8 +63,8 @@ impl HttpClientOptions {
     /// replaces an `Authorization` field.
     ///
     /// It is never sent to another origin: the client does not follow redirects there, and requests
-    /// to an authorization server do not contain it. Recordings do not contain it, and `Debug`
-    /// omits its value.
+    /// to an authorization server contain none except `User-Agent`, which by default has the
+    /// names and versions of the client and this library. Recordings do not contain it, and `Debug` omits its value.
     ///
     /// # Errors
     ///
@@ -68,6 +73,17 @@ impl HttpClientOptions {
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, InvalidHeader> {
         self.headers.insert(name, value)?;
         Ok(self)
+    }
+
+    /// Adds the names and versions of the client and of this library as `User-Agent`, unless the
+    /// application has set it.
+    // RFC 9110, section 10.1.5: "A user agent SHOULD send a User-Agent header field in each
+    // request". Some firewalls refuse requests without it.
+    pub(super) fn identified_as(mut self, client: &Implementation) -> Self {
+        if !self.headers.contains(USER_AGENT) {
+            self.headers.0.push((USER_AGENT.into(), ByteString::from(products(client))));
+        }
+        self
     }
 
     /// Sets the limits on the resources that the server can use.
@@ -111,5 +127,44 @@ impl HttpClientOptions {
     pub const fn old_transport(mut self, old_transport: bool) -> Self {
         self.old_transport = old_transport;
         self
+    }
+}
+
+const USER_AGENT: &str = "user-agent";
+
+/// Returns the names and versions of a client and of this library as products of `User-Agent`,
+/// which consist of tokens.
+fn products(client: &Implementation) -> String {
+    let mut text = String::new();
+    for part in [&client.name, &client.version].into_iter().take_while(|it| !it.is_empty()) {
+        if !text.is_empty() {
+            text.push('/');
+        }
+        let allowed = |it: char| u8::try_from(it).is_ok_and(is_token_byte);
+        text.extend(part.chars().take(64).map(|it| if allowed(it) { it } else { '-' }));
+    }
+    if !text.is_empty() {
+        text.push(' ');
+    }
+    text.push_str(concat!("mcp-sansio/", env!("CARGO_PKG_VERSION")));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_agent_consists_of_tokens() {
+        let client = |name: &str, version: &str| {
+            let products = products(&Implementation::new(name, version));
+            let library = concat!("mcp-sansio/", env!("CARGO_PKG_VERSION"));
+            String::from(products.strip_suffix(library).expect("the library"))
+        };
+        assert_eq!(client("demo", "1.0.0"), "demo/1.0.0 ");
+        assert_eq!(client("Caf\u{e9} (Pro)/x\r\ny", "2\u{2603}b"), "Caf---Pro--x--y/2-b ");
+        assert_eq!(client("demo", ""), "demo ");
+        assert_eq!(client("", "1"), "");
+        assert_eq!(client(&"x".repeat(1_000), "1").len(), 67);
     }
 }
