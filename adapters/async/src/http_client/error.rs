@@ -142,7 +142,7 @@ pub enum ConnectError<C> {
     },
     /// The server requires authorization or refuses the given one, and the host has no
     /// `Authorization`.
-    #[error("the server at {url} {}", DisplayRefusal(*.status, .body.as_deref()))]
+    #[error("the server at {url} {}", DisplayRefusal(*.status, .challenge.is_some(), .body.as_deref()))]
     Unauthorized {
         /// The URL of the server.
         url: String,
@@ -238,15 +238,18 @@ impl fmt::Display for DisplayReason<'_> {
 }
 
 /// Displays why a server refused this client, and what to do.
-struct DisplayRefusal<'a>(u16, Option<&'a str>);
+struct DisplayRefusal<'a>(u16, bool, Option<&'a str>);
 
 impl fmt::Display for DisplayRefusal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (refuses, hint) = match self.0 {
-            403 => ("denies access", "ask its operator for the permission or the scope"),
+        let Self(status, challenged, body) = *self;
+        let (refuses, hint) = match (status, challenged) {
+            // Some servers mean 401.
+            (403, true) => ("denies access", "authorize the host, or ask the server's operator"),
+            (403, false) => ("denies access", "ask its operator for the permission or the scope"),
             _ => ("requires authorization", "give the host an `Authorization`, or send a token"),
         };
-        write!(f, "{refuses} (HTTP status {}){}; {hint}", self.0, DisplayBody(self.1))
+        write!(f, "{refuses} (HTTP status {status}){}; {hint}", DisplayBody(body))
     }
 }
 

@@ -102,8 +102,12 @@ struct DisplayRefusal<'a>(u16, Option<&'a str>, Option<&'a str>);
 impl fmt::Display for DisplayRefusal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(status, challenge, body) = *self;
-        let (refuses, hint) = match status {
-            403 => ("denies access", "ask its operator for the permission or the scope"),
+        let (refuses, hint) = match (status, challenge) {
+            // Some servers mean 401.
+            (403, Some(_)) => {
+                ("denies access", "sign in, or ask its operator for the permission or the scope")
+            }
+            (403, None) => ("denies access", "ask its operator for the permission or the scope"),
             _ => ("requires authorization", "sign in, or check the token"),
         };
         let challenge = challenge.and_then(|text| TransportFailure::excerpt(text.as_bytes()));
@@ -221,7 +225,8 @@ mod tests {
         };
         let denied = text(403, "Bearer \u{1b}]52;");
         assert!(denied.contains("HTTP status 403: Bearer "), "{denied}");
-        assert!(denied.ends_with("; ask its operator for the permission or the scope"), "{denied}");
+        let hint = "; sign in, or ask its operator for the permission or the scope";
+        assert!(denied.ends_with(hint), "{denied}");
         assert!(denied.contains("\\u{1b}]52;") && !denied.contains('\u{1b}'), "{denied}");
         assert!(denied.len() < 2 * TransportFailure::EXCERPT_MAX, "{denied}");
         assert!(text(401, "Bearer").ends_with("; sign in, or check the token"));

@@ -99,8 +99,13 @@ fn unopened(url: &Location, reason: CloseReason, cause: Option<ConnectorError>) 
             let body = body.map_or_else(String::new, |it| format!(": {it}"));
             let challenge = challenge.and_then(|it| TransportFailure::excerpt(it.as_bytes()));
             let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
-            let (refuses, hint) = match status {
-                401 => ("requires authorization", "use `--sign-in` to sign in"),
+            let (refuses, hint) = match (status, &challenge) {
+                (401, _) => ("requires authorization", "use `--sign-in` to sign in"),
+                // Some servers mean 401.
+                (_, Some(_)) => (
+                    "denies access",
+                    "sign in, or ask its operator for the permission or the scope",
+                ),
                 _ => ("denies access", "ask its operator for the permission or the scope"),
             };
             format!("the server at {url} {refuses} (HTTP status {status}){challenge}{body}; {hint}")
