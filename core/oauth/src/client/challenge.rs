@@ -60,7 +60,10 @@ impl Challenge {
     /// linear time.
     ///
     /// Never fails: a malformed part ends its challenge, which keeps the parameters before it, and
-    /// parsing continues at the next scheme. A challenge with a duplicate parameter is skipped, as
+    /// parsing continues at the next scheme. Some servers omit the quotes of a value without
+    /// spaces, write single ones, or omit the comma after the quotes: that is read. Several words
+    /// without quotes are not, as a message could contain what looks like a parameter. A challenge with a duplicate parameter is
+    /// skipped, as
     /// no interpretation of it is safe: an attacker who can inject text into one parameter could
     /// add another one before the server's.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-015]
@@ -174,11 +177,7 @@ impl Reading {
     }
 
     fn value_of(&mut self, name: &[u8], text: &mut Scanner<'_>) {
-        let value = text.value();
-        text.space();
-        let Some(value) = value.filter(|_| text.at_end_of_element()) else {
-            return self.malformed(text);
-        };
+        let Some(value) = text.value() else { return self.malformed(text) };
         if let Current::Challenge(challenge) = &mut self.current {
             let name = lower_case(name);
             if challenge.token68.is_some() {
@@ -257,11 +256,27 @@ impl<'a> Scanner<'a> {
         None
     }
 
+    /// Takes a value that is the rest of the element; some servers omit the comma after one in
+    /// quotes.
     fn value(&mut self) -> Option<String> {
-        let [b'"', inside @ ..] = self.0 else {
-            let token = self.token();
-            return (!token.is_empty()).then(|| lossy(token));
-        };
+        let quoted = self.0.first() == Some(&b'"');
+        let value = if quoted { self.quoted()? } else { self.bare()? };
+        let separated = self.space();
+        let ended = self.at_end_of_element() || quoted && separated && self.is_at_parameter();
+        ended.then_some(value)
+    }
+
+    /// Takes a value without quotes, or in single ones. It should have double ones unless it is a
+    /// token, but some servers write URLs and scopes like this.
+    fn bare(&mut self) -> Option<String> {
+        let value = self.take(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b','));
+        let inside = value.strip_prefix(b"'").and_then(|it| it.strip_suffix(b"'"));
+        (!value.is_empty()).then(|| lossy(inside.unwrap_or(value)))
+    }
+
+    /// Takes a value in quotes.
+    fn quoted(&mut self) -> Option<String> {
+        let [b'"', inside @ ..] = self.0 else { return None };
         let mut value = Vec::new();
         let mut bytes = inside.iter();
         loop {
@@ -277,6 +292,12 @@ impl<'a> Scanner<'a> {
         }
         self.0 = bytes.as_slice();
         Some(lossy(&value))
+    }
+
+    /// Whether the next thing is a name and `=`.
+    fn is_at_parameter(&self) -> bool {
+        let mut ahead = Scanner(self.0);
+        !ahead.token().is_empty() && ahead.equals()
     }
 
     /// Skips a malformed part, up to the next comma outside of quotes.

@@ -57,12 +57,64 @@ fn a_malformed_challenge_does_not_hide_valid_ones() {
         ("Bearer a=b, c=d e, f=g", &["bearer a=b"]),
         ("Bearer a=b, c=\"\u{1}\", Basic", &["bearer a=b", "basic"]),
         ("@@ \"x, Basic\", Bearer a=b", &["bearer a=b"]),
-        ("Bearer a=http://b, c=d, DPoP e=f", &["bearer", "dpop e=f"]),
+        ("Bearer a=b, c=d e=f, g=h", &["bearer a=b"]),
+        ("Bearer a=b, c=\"d\"e=f, g=h", &["bearer a=b"]),
+        ("Bearer a=b, c=\"d\" e, f=g", &["bearer a=b"]),
+        ("Bearer a=b, c='d\"e', f=g", &["bearer a=b"]),
         ("Negotiate abc=, a=b, Bearer", &["negotiate abc=", "bearer"]),
         ("Bearer\"x\"", &["bearer"]),
         ("a=b, Bearer c=d", &["bearer c=d"]),
     ] {
         assert_eq!(read(&[value]), challenges, "{value}");
+    }
+}
+
+#[test]
+fn usual_wrong_spellings_of_values_are_read() {
+    // Rule: [AUTHC-015].
+    for (value, challenges) in [
+        (
+            "Bearer a=http://b/c?d=e, f=g, DPoP h=i",
+            &["bearer a=http://b/c?d=e f=g", "dpop h=i"][..],
+        ),
+        ("Bearer a=https://b/, c=\"https://d\"", &["bearer a=https://b/ c=https://d"]),
+        ("Bearer error=x, scope=files:b", &["bearer error=x scope=files:b"]),
+        ("Bearer a='https://b', c=''", &["bearer a=https://b c="]),
+        ("Bearer a='b', c='d e', f=g", &["bearer a=b"]),
+        ("Bearer a='b, c=d", &["bearer a='b c=d"]),
+        ("Bearer a=\"b\" c=\"d e\"\tf=g, Basic", &["bearer a=b c=d e f=g", "basic"]),
+        ("Bearer a=\"b\" Basic c=\"d\"", &["bearer"]),
+    ] {
+        assert_eq!(read(&[value]), challenges, "{value}");
+    }
+}
+
+#[test]
+fn no_message_can_add_a_parameter_to_a_challenge() {
+    let url = "resource_metadata=https://evil.example";
+    for text in [
+        format!("no, {url}"),
+        format!("' {url}"),
+        format!("', {url}, x='"),
+        format!("no {url}"),
+        format!("no\\\" {url}"),
+        format!("no\\\", {url}"),
+    ] {
+        let value = format!("Bearer error=\"a\", error_description=\"{text}\", scope=\"b\"");
+        let challenge = token(&value).expect("a challenge");
+        assert_eq!(challenge.resource_metadata, None, "{value}");
+        assert_eq!(challenge.scope.as_deref(), Some("b"), "{value}");
+    }
+    // Without quotes the rest of the challenge is not read.
+    for text in [
+        format!("The token is, {url}"),
+        format!("bad {url}"),
+        format!("x, y {url}"),
+        format!("'a b', {url}"),
+    ] {
+        let value = format!("Bearer error=\"a\", error_description={text}");
+        let challenge = token(&value).expect("a challenge");
+        assert_eq!(challenge.resource_metadata, None, "{value}");
     }
 }
 
