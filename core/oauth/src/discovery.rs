@@ -1,8 +1,10 @@
 //! The URLs of metadata documents, in the order in which to request them.
 //!
-//! The first URL with metadata counts, even if the metadata must not be used. A client that does
-//! not know the revision of a server uses the rules of the latest one, and those of 2025-03-26 if
-//! there is no protected resource metadata.
+//! The first URL with metadata counts, even if the metadata must not be used. A URL without it is
+//! passed over, whatever its server answers: an error, a page, a redirect to a login, or a JSON
+//! object about something else. A client that does not know the revision of a server uses the rules
+//! of the latest one, and those of 2025-03-26 if there is no protected resource metadata; it does
+//! not if a server failed that may have it.
 
 use alloc::string::ToString;
 use alloc::vec;

@@ -279,6 +279,19 @@ pub enum AuthorizationFailure {
         /// The URL that the server named.
         url: String,
     },
+    /// The MCP server names no authorization server, and its own endpoints, where 2025-03-26 has
+    /// them in that case, do not work.
+    #[error(
+        "the server names no authorization server{}; at its own endpoints, as 2025-03-26 has them: \
+         {failure}",
+        After(.reason.as_deref())
+    )]
+    Unnamed {
+        /// Why the metadata could not be read, if the server did not just lack it.
+        reason: Option<Box<Self>>,
+        /// How the authorization failed there.
+        failure: Box<Self>,
+    },
     /// The MCP server names an invalid issuer.
     #[error("the issuer is not usable: {0}")]
     Issuer(UrlFault),
@@ -316,6 +329,14 @@ pub enum AuthorizationFailure {
         url: String,
         /// The target, as far as it could be read.
         target: String,
+    },
+    /// A response has a content encoding, and the client asked for none.
+    #[error("the response from {url} is not valid: {fault}")]
+    Encoded {
+        /// The URL of the response.
+        url: String,
+        /// The fault, which names the encoding.
+        fault: &'static str,
     },
     /// A response is longer than
     /// [`AuthorizationLimits::document_bytes_max`](super::AuthorizationLimits::document_bytes_max).
@@ -395,8 +416,11 @@ pub enum AuthorizationFailure {
     #[error("{0}")]
     Application(#[from] ActionFailure),
     /// The server does not accept the token that was just issued.
-    #[error("the server does not accept the new token")]
-    NotAccepted,
+    #[error("the server does not accept the new token{}", OptionalDetail(.reason.as_deref()))]
+    NotAccepted {
+        /// The description of the error in the server's challenge, without the token.
+        reason: Option<Box<str>>,
+    },
     /// The server requires more scopes for a request than a new token has, after all attempts.
     #[error(
         "the scopes of the token do not suffice{}{}",
@@ -441,6 +465,15 @@ impl fmt::Display for WaitingFor {
             Self::User => f.write_str("the user"),
             Self::Application => f.write_str("the application"),
         }
+    }
+}
+
+/// An optional reason, in parentheses.
+struct After<'a>(Option<&'a AuthorizationFailure>);
+
+impl fmt::Display for After<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |reason| write!(f, " ({reason})"))
     }
 }
 

@@ -110,6 +110,9 @@ pub(super) struct Fetch {
     exchange: ExchangeId,
     url: Arc<Location>,
     method: &'static str,
+    /// The fields and the body of the request, for a redirect.
+    fields: Vec<Field>,
+    form: Bytes,
     redirects: u32,
     /// The status, once the head was received.
     status: Option<u16>,
@@ -117,7 +120,7 @@ pub(super) struct Fetch {
 }
 
 impl fmt::Debug for Fetch {
-    /// Omits the body, which may contain a token.
+    /// Omits the fields and the bodies, which may contain credentials and tokens.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fetch")
             .field("exchange", &self.exchange)
@@ -126,7 +129,7 @@ impl fmt::Debug for Fetch {
             .field("redirects", &self.redirects)
             .field("status", &self.status)
             .field("body_length", &self.body.len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -177,6 +180,12 @@ impl Fetched {
     }
 }
 
+const USER_AGENT: &str = "user-agent";
+
+/// The name of a client whose requests to the server have none.
+pub(super) const DEFAULT_USER_AGENT: &str =
+    concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+
 /// The members of answers that are secrets.
 const SECRET_MEMBERS: [&str; 4] =
     ["\"access_token\"", "\"refresh_token\"", "\"id_token\"", "\"client_secret\""];
@@ -193,7 +202,7 @@ impl AuthorizationClient {
         self.get_with(url, [])
     }
 
-    /// Requests a document with these fields in addition to `Accept`.
+    /// Requests a document with these fields in addition to those of every request.
     ///
     /// # Errors
     ///
@@ -204,7 +213,7 @@ impl AuthorizationClient {
         besides: impl IntoIterator<Item = Field>,
     ) -> Result<(), AuthorizationFailure> {
         self.check_place(&url)?;
-        self.fetch(Arc::new(url), "GET", besides, Bytes::new(), 0);
+        self.fetch(url, "GET", besides, Bytes::new());
         Ok(())
     }
 
@@ -222,32 +231,47 @@ impl AuthorizationClient {
         Ok(())
     }
 
-    /// Sends a form or a document. `besides` contains fields other than `Accept`.
+    /// Sends a form or a document. `besides` contains fields other than those of every request.
     pub(super) fn post(
         &mut self,
         url: Location,
         besides: impl IntoIterator<Item = Field>,
         body: String,
     ) {
-        self.fetch(Arc::new(url), "POST", besides, body.into(), 0);
+        self.fetch(url, "POST", besides, body.into());
     }
 
     fn fetch(
         &mut self,
-        url: Arc<Location>,
+        url: Location,
         method: &'static str,
         besides: impl IntoIterator<Item = Field>,
-        body: Bytes,
+        form: Bytes,
+    ) {
+        let accepted = [
+            ("accept".into(), ByteString::from_static("application/json")),
+            // Without the field, a server may compress.
+            ("accept-encoding".into(), ByteString::from_static("identity")),
+            (USER_AGENT.into(), self.user_agent.clone()),
+        ];
+        let fields = accepted.into_iter().chain(besides).collect();
+        self.send_fetch(Arc::new(url), method, fields, form, 0);
+    }
+
+    fn send_fetch(
+        &mut self,
+        url: Arc<Location>,
+        method: &'static str,
+        fields: Vec<Field>,
+        form: Bytes,
         redirects: u32,
     ) {
-        let accept = ("accept".into(), ByteString::from_static("application/json"));
-        let fields = [accept].into_iter().chain(besides).collect();
         let exchange = self.exchanges.insert(Exchange::Fetch);
-        let to = Arc::clone(&url);
-        let request = OutgoingRequest::new(exchange, method, to, fields, body);
+        let (to, sent, body) = (Arc::clone(&url), fields.clone(), form.clone());
+        let request = OutgoingRequest::new(exchange, method, to, sent, body);
         self.transmits.push_back(ClientTransmit::Send(request));
-        let body = Vec::new();
-        self.fetch = Some(Fetch { exchange, url, method, redirects, status: None, body });
+        let (status, body) = (None, Vec::new());
+        self.fetch = Some(Fetch { exchange, url, method, fields, form, redirects, status, body });
     }
 
     /// Aborts the exchange in progress.
@@ -276,7 +300,8 @@ impl AuthorizationClient {
             self.drain(exchange, now);
             return match self.redirect_target(&fetch, head) {
                 Some(url) => {
-                    self.fetch(Arc::new(url), "GET", [], Bytes::new(), fetch.redirects + 1);
+                    let Fetch { method, fields, form, redirects, .. } = fetch;
+                    self.send_fetch(Arc::new(url), method, fields, form, redirects + 1);
                     self.fetch_moved(now);
                 }
                 None => self.fetch_failed(failure_from_redirect(&fetch.url, head), now),
@@ -292,18 +317,32 @@ impl AuthorizationClient {
                 _ => self.fetched(fetched, now),
             };
         }
+        if let Some(fault) = head.encoding_fault() {
+            self.drain(exchange, now);
+            let fetched = Fetched { url: fetch.url, status, body: Vec::new() };
+            let failure = AuthorizationFailure::Encoded { url: fetched.place(), fault };
+            return match fetched.is_success() {
+                true => self.fetch_failed(failure, now),
+                false => self.fetched(fetched, now),
+            };
+        }
         fetch.status = Some(status);
         self.fetch = Some(fetch);
     }
 
-    /// Returns the target of a redirect that is followed: only for documents, within the same
-    /// origin. A form contains secrets for its target and is never sent elsewhere.
+    /// Returns the target of a redirect that is followed: only within the same origin, as a form
+    /// contains secrets for its target, and with a status that keeps a form.
     // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-067]
     fn redirect_target(&self, fetch: &Fetch, head: &IncomingResponse<'_>) -> Option<Location> {
         let target = head.location().filter(|it| it.len() <= LOCATION_LENGTH_MAX)?;
         let url = fetch.url.resolve(core::str::from_utf8(target).ok()?).ok()?;
-        let followed = fetch.method == "GET"
-            && matches!(head.status().0, 301 | 302 | 303 | 307 | 308)
+        let kept = match head.status().0 {
+            301..=303 => fetch.method == "GET",
+            // A proof is for one URL.
+            307 | 308 => !fetch.fields.iter().any(|(name, _)| name == "dpop"),
+            _ => false,
+        };
+        let followed = kept
             && fetch.redirects < self.options.limits.redirects_max
             && url.same_origin(&fetch.url);
         followed.then_some(url)
@@ -385,6 +424,7 @@ impl AuthorizationClient {
                 .transmits
                 .push_back(ClientTransmit::Send(held.request.again(exchange, [])));
         }
+        self.note_user_agent(&held);
         // The end of a session does not wait for a user.
         if self.closed || held.request.method == "DELETE" {
             return self.send_authorized(held, now);
@@ -395,6 +435,15 @@ impl AuthorizationClient {
         match self.flow {
             Some(_) => self.wait(held, false),
             None => self.send_authorized(held, now),
+        }
+    }
+
+    /// Keeps the name of the client as its requests to the server have it, the one field of theirs
+    /// that is not only for that server.
+    fn note_user_agent(&mut self, held: &RetryableRequest) {
+        let named = held.request.fields().find(|(name, _)| *name == USER_AGENT);
+        if let Some((_, named)) = named.filter(|(_, named)| *named != &*self.user_agent) {
+            self.user_agent = named.into();
         }
     }
 
@@ -477,12 +526,26 @@ impl AuthorizationClient {
 
     /// Queues a request until the flow ends. `refused`: it was refused with 401.
     pub(super) fn wait(&mut self, held: Box<RetryableRequest>, refused: bool) {
+        self.wait_for(held, WaitReason::Flow { refused });
+    }
+
+    fn wait_for(&mut self, held: Box<RetryableRequest>, until: WaitReason) {
         let inner = held.inner();
         if self.waiting.len() >= self.options.limits.waiting_max {
             return self.refuse(inner, Arc::new(AuthorizationFailure::TooManyWaiting));
         }
-        self.waiting.push(held, WaitReason::Flow { refused });
-        self.events.push_back(AuthorizationEvent::Paused(inner));
+        // Calls are paused together with a paused request, and none waits for an optional stream.
+        if let WaitReason::Flow { .. } = until {
+            self.events.push_back(AuthorizationEvent::Paused(inner));
+        }
+        self.waiting.push(held, until);
+    }
+
+    /// Sends the optional streams that wait for another token than the one they were refused with.
+    pub(super) fn send_streams(&mut self, now: Instant) {
+        for held in self.waiting.take_for_token(self.token_number()) {
+            self.send_authorized(held, now);
+        }
     }
 
     pub(super) fn refuse(&mut self, inner: ExchangeId, failure: Arc<AuthorizationFailure>) {
@@ -493,7 +556,7 @@ impl AuthorizationClient {
     pub(super) fn abort_request(&mut self, inner: ExchangeId) {
         match self.waiting.remove(inner) {
             Some(WaitReason::Proof { action, .. }) => self.actions.withdraw(action),
-            Some(WaitReason::Flow { .. }) => {}
+            Some(WaitReason::Flow { .. } | WaitReason::Token) => {}
             None => {
                 if let Some(exchange) = self.exchanges.find_inner(inner) {
                     self.abort_exchange(exchange);
@@ -528,8 +591,8 @@ impl AuthorizationClient {
         }
         let status = head.status().0;
         if !matches!(status, 401 | 403) || self.closed || held.request.method == "DELETE" {
-            if held.step_ups > 0 && head.status().is_success() {
-                self.operations.forget(held.operation());
+            if head.status().is_success() {
+                self.accepted(&held);
             }
             return false;
         }
@@ -551,18 +614,57 @@ impl AuthorizationClient {
                 self.scopes_wanted(held, challenge, now);
                 true
             }
+            // Some servers answer like this in place of 401 to a request without a token.
+            Some(challenge) if held.token == 0 && challenge.resource_metadata.is_some() => {
+                self.unauthorized(held, Some(challenge), now);
+                true
+            }
             _ => false,
         }
+    }
+
+    /// Records that the server has accepted a request.
+    fn accepted(&mut self, held: &RetryableRequest) {
+        if held.step_ups > 0 {
+            self.operations.forget(held.operation());
+        }
+        match held.request.method {
+            "GET" => self.streams_accepted = true,
+            _ => self.posts_accepted = true,
+        }
+    }
+
+    /// Whether a refusal of the request does not matter: it opens the stream of a server that works
+    /// without one, as far as is known.
+    // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-009]
+    fn is_optional(&self, held: &RetryableRequest) -> bool {
+        let resumes = || held.request.fields().any(|(name, _)| name == "last-event-id");
+        let opens = held.request.method == "GET" && !resumes();
+        opens && self.posts_accepted && !self.streams_accepted
     }
 
     /// Sends the request again with a new nonce in its proof (RFC 9449, section 9).
     fn nonce_wanted(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
         let known = self.nonces.get(held.url());
         if known == held.nonce.as_deref() || held.nonces >= self.options.limits.nonces_max {
-            return self.refuse(held.inner(), Arc::new(AuthorizationFailure::NotAccepted));
+            return self.refuse(held.inner(), Arc::new(self.not_accepted(None)));
         }
         held.nonces += 1;
         self.send_authorized(held, now);
+    }
+
+    /// Returns the failure for a token that was just issued and is not accepted, with the words of
+    /// the server.
+    // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
+    fn not_accepted(&self, challenge: Option<&BearerChallenge>) -> AuthorizationFailure {
+        let words = challenge.and_then(|it| it.error_description.as_ref().or(it.error.as_ref()));
+        let token = self.tokens.as_ref().map(|it| &*it.stored.access_token);
+        let words = words.map(|it| match token {
+            Some(token) => it.replace(token, ".."),
+            None => it.clone(),
+        });
+        let reason = words.and_then(|it| TransportFailure::excerpt(it.as_bytes()));
+        AuthorizationFailure::NotAccepted { reason }
     }
 
     // MCP 2025-03-26 basic/authorization#example-authorization-code-grant [AUTHC-005]: with any
@@ -575,6 +677,10 @@ impl AuthorizationClient {
         now: Instant,
     ) {
         let current = held.token == self.token_number();
+        if current && self.is_optional(&held) {
+            // No user is asked for it, and no call waits for it.
+            return self.wait_for(held, WaitReason::Token);
+        }
         if self.flow.is_some() {
             return self.wait(held, current);
         }
@@ -582,10 +688,12 @@ impl AuthorizationClient {
             return self.send_authorized(held, now);
         }
         if held.authorized {
-            return self.refuse(held.inner(), Arc::new(AuthorizationFailure::NotAccepted));
+            return self.refuse(held.inner(), Arc::new(self.not_accepted(challenge.as_ref())));
         }
         let goal = Goal::Authorize { may_renew: !held.renewed };
         self.wait(held, true);
+        // Its words are not needed, and may repeat the token.
+        let challenge = challenge.map(|it| BearerChallenge { error_description: None, ..it });
         self.start(goal, challenge, now);
     }
 

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use mcp_sansio::http::{DOCUMENT_LENGTH_MAX, Location};
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeOwned, Error, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ use crate::resource::ResourceUri;
 #[non_exhaustive]
 pub struct ProtectedResourceMetadata {
     /// The URI of the resource. See [`ProtectedResourceMetadata::resource_for`].
+    #[serde(default)]
     pub resource: String,
     /// The issuers whose tokens the server accepts.
     #[serde(default, deserialize_with = "texts_or_none")]
@@ -34,12 +35,14 @@ pub struct ProtectedResourceMetadata {
 #[non_exhaustive]
 pub struct AuthorizationServerMetadata {
     /// The issuer identifier. See [`AuthorizationServerMetadata::check_issuer`].
+    #[serde(default)]
     pub issuer: String,
     /// See [`AuthorizationServerMetadata::authorization_endpoint`].
     pub authorization_endpoint: Option<String>,
     /// See [`AuthorizationServerMetadata::token_endpoint`].
     pub token_endpoint: Option<String>,
     /// See [`AuthorizationServerMetadata::registration_endpoint`].
+    #[serde(default, deserialize_with = "filled")]
     pub registration_endpoint: Option<String>,
     /// The scopes that may be requested.
     #[serde(default, deserialize_with = "texts")]
@@ -48,8 +51,8 @@ pub struct AuthorizationServerMetadata {
     #[serde(default, deserialize_with = "texts")]
     pub grant_types_supported: Option<Vec<String>>,
     /// The authentication methods of the token endpoint; `client_secret_basic` if absent (RFC 8414,
-    /// section 2).
-    #[serde(default, deserialize_with = "texts")]
+    /// section 2), as a list without any must be (section 3.2).
+    #[serde(default, deserialize_with = "texts_if_any")]
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
     /// See [`AuthorizationServerMetadata::check_pkce`].
     #[serde(default, deserialize_with = "texts")]
@@ -58,7 +61,7 @@ pub struct AuthorizationServerMetadata {
     #[serde(default, deserialize_with = "offer")]
     pub client_id_metadata_document_supported: bool,
     /// Whether every authorization response names its issuer (RFC 9207).
-    #[serde(default, deserialize_with = "null_as_absent")]
+    #[serde(default, deserialize_with = "declaration")]
     pub authorization_response_iss_parameter_supported: bool,
 }
 
@@ -73,6 +76,10 @@ pub enum MetadataFault {
     /// member of the wrong type. The text explains it for developers, in at most 1,024 characters.
     #[error("the metadata is malformed: {0}")]
     Malformed(String),
+    /// The document is a JSON object that describes something else, such as an error: it has none
+    /// of the members that metadata must have.
+    #[error("the answer is not metadata")]
+    Unrelated,
     /// The document describes another resource.
     #[error("the metadata describes another server: {0}")]
     Resource(#[from] UrlFault),
@@ -98,9 +105,14 @@ impl ProtectedResourceMetadata {
     ///
     /// # Errors
     ///
-    /// [`MetadataFault::TooLong`] or [`MetadataFault::Malformed`], the MCP server's error.
+    /// [`MetadataFault::TooLong`], [`MetadataFault::Malformed`] or [`MetadataFault::Unrelated`],
+    /// the MCP server's error.
     pub fn parse(document: &[u8]) -> Result<Self, MetadataFault> {
-        parse(document)
+        let it: Self = parse(document)?;
+        match it.resource.is_empty() {
+            true => Err(unnamed("resource", it.authorization_servers.is_empty())),
+            false => Ok(it),
+        }
     }
 
     /// Returns the value of `resource` for requests about `server`, after checking that this
@@ -133,10 +145,15 @@ impl AuthorizationServerMetadata {
     ///
     /// # Errors
     ///
-    /// [`MetadataFault::TooLong`] or [`MetadataFault::Malformed`], the authorization server's
-    /// error.
+    /// [`MetadataFault::TooLong`], [`MetadataFault::Malformed`] or [`MetadataFault::Unrelated`],
+    /// the authorization server's error.
     pub fn parse(document: &[u8]) -> Result<Self, MetadataFault> {
-        parse(document)
+        let it: Self = parse(document)?;
+        let endpoints = [&it.authorization_endpoint, &it.token_endpoint, &it.registration_endpoint];
+        match it.issuer.is_empty() {
+            true => Err(unnamed("issuer", endpoints.into_iter().all(Option::is_none))),
+            false => Ok(it),
+        }
     }
 
     /// Checks that this metadata describes the issuer that its URL was derived from.
@@ -238,6 +255,7 @@ fn parse<'de, T: Deserialize<'de>>(document: &'de [u8]) -> Result<T, MetadataFau
     if document.len() > DOCUMENT_LENGTH_MAX {
         return Err(MetadataFault::TooLong);
     }
+    let document = without_mark(document);
     // The derived deserializers also accept an array for an object.
     if document.trim_ascii_start().first() != Some(&b'{') {
         return Err(MetadataFault::Malformed("not a JSON object".into()));
@@ -247,6 +265,15 @@ fn parse<'de, T: Deserialize<'de>>(document: &'de [u8]) -> Result<T, MetadataFau
         .map_err(|error| MetadataFault::Malformed(error.to_string()))?;
     serde_json::from_str(document)
         .map_err(|error| MetadataFault::Malformed(printable(&error.to_string())))
+}
+
+/// Returns the fault of a document without the member that names its subject. `unrelated`: it has
+/// no other important member either.
+fn unnamed(member: &str, unrelated: bool) -> MetadataFault {
+    match unrelated {
+        true => MetadataFault::Unrelated,
+        false => MetadataFault::Malformed(alloc::format!("no `{member}`")),
+    }
 }
 
 /// Reads the texts of a list; none if the member has another type.
@@ -259,13 +286,28 @@ fn offer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     lenient(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Reads `null` like an absent member, because some servers write it.
-fn null_as_absent<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+/// Reads a list of texts like [`texts`]; one without texts counts as absent.
+fn texts_if_any<'de, D>(deserializer: D) -> Result<Option<Vec<String>>, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
 {
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+    Ok(texts(deserializer)?.filter(|it| !it.is_empty()))
+}
+
+/// Reads an optional text. An empty one, or a value of another type, counts as absent.
+fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(lenient(deserializer)?.filter(|it: &String| !it.is_empty()))
+}
+
+/// Reads a declaration that the client relies on. Some servers write `null`, or a boolean as text;
+/// any other value has no safe meaning.
+fn declaration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(false),
+        Value::Bool(value) => Ok(value),
+        Value::String(text) => text.parse().map_err(D::Error::custom),
+        _ => Err(D::Error::custom("not a boolean")),
+    }
 }
 
 // ------------------------------------------------------------------ responses of an authorization server
@@ -279,6 +321,7 @@ pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, AnswerF
     if body.len() > DOCUMENT_LENGTH_MAX {
         return Err(AnswerFault::TooLong);
     }
+    let body = without_mark(body);
     // The derived deserializers also accept an array for an object.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(AnswerFault::Malformed);
@@ -286,6 +329,12 @@ pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, AnswerF
     // The parser does not check the encoding of unknown members, so it is checked here.
     let body = core::str::from_utf8(body).map_err(|_| AnswerFault::Malformed)?;
     serde_json::from_str(body).map_err(|_| AnswerFault::Malformed)
+}
+
+/// Returns a document without its byte order mark, which a parser may ignore (RFC 8259, section
+/// 8.1).
+pub(crate) fn without_mark(document: &[u8]) -> &[u8] {
+    document.strip_prefix("\u{feff}".as_bytes()).unwrap_or(document)
 }
 
 /// Returns the printable characters of a server's error text, which should be ASCII (RFC 6749,
@@ -446,17 +495,29 @@ mod tests {
     fn invalid_metadata_is_refused() {
         for document in [
             "",
-            "{}",
             r#"["a",[],[]]"#,
             r#"{"resource":5}"#,
             r#"{"resource":"","resource":""}"#,
             r#"{"resource":""}x"#,
+            r#"{"authorization_servers":["https://a.example"]}"#,
         ] {
             let it = ProtectedResourceMetadata::parse(document.as_bytes());
             assert!(matches!(it, Err(MetadataFault::Malformed(_))), "{document}");
         }
         let long = alloc::vec![b' '; DOCUMENT_LENGTH_MAX + 1];
         assert_eq!(AuthorizationServerMetadata::parse(&long), Err(MetadataFault::TooLong));
+        let it = AuthorizationServerMetadata::parse(br#"{"token_endpoint":"https://a.example/"}"#);
+        assert_eq!(it, Err(MetadataFault::Malformed("no `issuer`".into())));
+    }
+
+    #[test]
+    fn an_object_about_something_else_is_not_metadata() {
+        for document in ["{}", r#"{"detail":"Not Found"}"#, r#"{"status":"healthy","issuer":""}"#] {
+            let it = ProtectedResourceMetadata::parse(document.as_bytes());
+            assert_eq!(it, Err(MetadataFault::Unrelated), "{document}");
+            let it = AuthorizationServerMetadata::parse(document.as_bytes());
+            assert_eq!(it, Err(MetadataFault::Unrelated), "{document}");
+        }
     }
 
     #[test]
@@ -523,14 +584,44 @@ mod tests {
         );
         assert_eq!(it.scopes_supported.as_deref(), Some(&["a".into(), "b".into()][..]));
         assert_eq!(it.grant_types_supported, None);
-        assert_eq!(it.token_endpoint_auth_methods_supported.as_deref(), Some(&[][..]));
+        assert_eq!(it.token_endpoint_auth_methods_supported, None);
         assert_eq!(it.check_pkce(), Ok(()));
         assert!(!it.client_id_metadata_document_supported);
-        // A member that protects the client is not read leniently.
-        let document = br#"{"issuer":"https://a.example",
-            "authorization_response_iss_parameter_supported":"yes"}"#;
+        for url in [r#""""#, "false", "null", "{}"] {
+            let it = server(&format!(r#","registration_endpoint":{url}"#));
+            assert_eq!(it.registration_endpoint(), Ok(None), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_protects_the_client_has_a_clear_value() {
+        let read = |value| {
+            let name = "authorization_response_iss_parameter_supported";
+            let document = format!(r#"{{"issuer":"https://a.example","{name}":{value}}}"#);
+            AuthorizationServerMetadata::parse(document.as_bytes())
+                .map(|it| it.authorization_response_iss_parameter_supported)
+        };
+        for (value, expected) in [
+            ("true", true),
+            ("false", false),
+            ("null", false),
+            (r#""true""#, true),
+            (r#""false""#, false),
+        ] {
+            assert_eq!(read(value), Ok(expected), "{value}");
+        }
+        for value in [r#""yes""#, r#""""#, r#""TRUE""#, "1", "[true]"] {
+            assert!(matches!(read(value), Err(MetadataFault::Malformed(_))), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_ignored() {
+        let document = "\u{feff}{\"issuer\":\"https://a.example\"}".as_bytes();
         let it = AuthorizationServerMetadata::parse(document);
-        assert!(matches!(it, Err(MetadataFault::Malformed(_))), "{it:?}");
+        assert_eq!(it.map(|it| it.issuer), Ok("https://a.example".into()));
+        assert!(read_object::<Value>("\u{feff}{}".as_bytes()).is_ok());
+        assert!(read_object::<Value>("\u{feff}\u{feff}{}".as_bytes()).is_err());
     }
 
     #[test]

@@ -21,13 +21,14 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use bytestring::ByteString;
 use mcp_sansio::Instant;
 use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio_sync::Arc;
 
 use action::ActionQueue;
 use credential::StoredClient;
-use exchanges::{Exchange, Exchanges, Fetch};
+use exchanges::{DEFAULT_USER_AGENT, Exchange, Exchanges, Fetch};
 use flow::{Flow, Goal};
 use options::GrantFlow;
 use proof::Nonces;
@@ -121,6 +122,11 @@ pub struct AuthorizationClient {
     nonces: Nonces,
     flow: Option<Box<Flow>>,
     fetch: Option<Fetch>,
+    /// The name of the client in its own requests.
+    user_agent: ByteString,
+    /// Whether the server has ever accepted a message, and a request for its optional stream.
+    posts_accepted: bool,
+    streams_accepted: bool,
     /// Whether the stored tokens were requested.
     loaded: bool,
     tokens: Option<Tokens>,
@@ -164,6 +170,9 @@ impl AuthorizationClient {
             nonces: Nonces::new(),
             flow: None,
             fetch: None,
+            user_agent: ByteString::from_static(DEFAULT_USER_AGENT),
+            posts_accepted: false,
+            streams_accepted: false,
             loaded: false,
             tokens: None,
             token_count: 0,
@@ -349,6 +358,9 @@ impl AuthorizationClient {
         self.stop();
         let failure = Arc::new(AuthorizationFailure::Closed);
         while let Some(held) = self.take_unproven() {
+            self.refuse(held.inner(), Arc::clone(&failure));
+        }
+        for held in self.waiting.take_for_token(u64::MAX) {
             self.refuse(held.inner(), Arc::clone(&failure));
         }
     }

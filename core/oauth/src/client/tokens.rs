@@ -169,6 +169,8 @@ struct Entry {
 pub(super) enum WaitReason {
     /// The flow must end first. `refused`: the request was refused with 401 before.
     Flow { refused: bool },
+    /// There must be another token first than the one that the request was refused with.
+    Token,
     /// Its proof must be signed first.
     Proof { action: ActionId, input: SigningInput, deadline: Instant },
 }
@@ -223,10 +225,18 @@ impl WaitingRequests {
         for entry in all {
             match entry.until {
                 WaitReason::Flow { refused } => taken.push((entry.held, refused)),
-                WaitReason::Proof { .. } => self.0.push(entry),
+                WaitReason::Proof { .. } | WaitReason::Token => self.0.push(entry),
             }
         }
         taken
+    }
+
+    /// Takes the requests that wait for another token than the one with this number, which is
+    /// current. Linear.
+    pub(super) fn take_for_token(&mut self, number: u64) -> Vec<Box<RetryableRequest>> {
+        let ready =
+            |it: &mut Entry| matches!(it.until, WaitReason::Token) && it.held.token != number;
+        self.0.extract_if(.., ready).map(|it| it.held).collect()
     }
 
     /// Takes the request whose proof this action signs, with the signed data.
@@ -240,7 +250,7 @@ impl WaitingRequests {
         let Entry { held, until } = self.0.remove(at);
         match until {
             WaitReason::Proof { input, .. } => Some((held, input)),
-            WaitReason::Flow { .. } => None,
+            WaitReason::Flow { .. } | WaitReason::Token => None,
         }
     }
 
@@ -256,7 +266,7 @@ impl WaitingRequests {
     pub(super) fn next_proof(&self) -> Option<ActionId> {
         self.0.iter().find_map(|it| match it.until {
             WaitReason::Proof { action, .. } => Some(action),
-            WaitReason::Flow { .. } => None,
+            WaitReason::Flow { .. } | WaitReason::Token => None,
         })
     }
 
@@ -270,7 +280,7 @@ impl WaitingRequests {
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let deadline = |it: &Entry| match it.until {
             WaitReason::Proof { deadline, .. } => Some(deadline),
-            WaitReason::Flow { .. } => None,
+            WaitReason::Flow { .. } | WaitReason::Token => None,
         };
         self.0.iter().filter_map(deadline).min()
     }

@@ -43,7 +43,7 @@ fn endpoints(users: &str, tokens: &str) -> Answer {
 #[test]
 fn an_issuer_must_match_except_for_a_final_slash() {
     // Rule: [AUTHC-025].
-    for name in ["https://as.example//", "https://AS.example", "https://as.example:443", EVIL, ""] {
+    for name in ["https://as.example//", "https://AS.example", "https://as.example:443", EVIL] {
         let mut network = TestNetwork::new(secret());
         network.get(ASM, issuer(name, ""));
         let fault = MetadataFault::Issuer;
@@ -284,7 +284,7 @@ fn the_number_of_authorization_servers_that_are_tried_is_bounded() {
 fn a_redirect_does_not_forward_secrets() {
     // Rule: [AUTHC-067].
     for status in [301, 302, 303, 307, 308] {
-        for to in ["https://evil.example/token", "/elsewhere", "https://127.0.0.1/"] {
+        for to in ["https://evil.example/token", "https://as.example:8443/", "https://127.0.0.1/"] {
             let mut network = TestNetwork::new(secret());
             network.post(TOKEN, Reply::new(status, "").field("location", to));
             let told = failure(&mut network);
@@ -309,7 +309,8 @@ fn redirects_in_a_circle_are_followed_up_to_a_limit() {
         network.get("https://as.example/a", Reply::new(302, "").field("location", ASM));
         let told = failure(&mut network);
         assert!(matches!(told, AuthorizationFailure::Redirected { .. }), "{told}");
-        assert!(network.bytes_to(AS).matches("GET").count() <= 4);
+        // There are two URLs for the document.
+        assert!(network.bytes_to(AS).matches("GET").count() <= 2 * 4);
     }
 }
 
@@ -359,13 +360,17 @@ fn a_document_without_an_end_is_refused_at_the_size_limit() {
 #[test]
 fn document_errors_are_short() {
     let long = "x".repeat(200_000);
-    for text in [format!(r#"{{"resource":["{long}"]}}"#), format!(r#"{{"issuer":1,"{long}":1}}"#)] {
-        for at in [PRM, ASM] {
-            let mut network = TestNetwork::new(secret());
-            network.get(at, ok(&text));
-            let told = failure(&mut network).to_string();
-            assert!(told.len() < 1500 && told.starts_with(at), "{}", told.len());
-        }
+    for (at, text) in [
+        (PRM, format!(r#"{{"resource":["{long}"]}}"#)),
+        (PRM, format!(r#"{{"resource":1,"{long}":1}}"#)),
+        (ASM, format!(r#"{{"issuer":["{long}"]}}"#)),
+        (ASM, format!(r#"{{"issuer":1,"{long}":1}}"#)),
+        (ASM, format!(r#"{{"{long}":1}}"#)),
+    ] {
+        let mut network = TestNetwork::new(secret());
+        network.get(at, ok(&text));
+        let told = failure(&mut network).to_string();
+        assert!(told.len() < 1500 && told.starts_with(at), "{}", told.len());
     }
     let mut network = TestNetwork::new(secret());
     network.get(PRM, ok("{\"resource\":1,\"\u{1b}[31m\":2}"));

@@ -104,7 +104,12 @@ fn new_scopes(number: u32) -> String {
 fn a_refused_call_ends_with_the_reason() {
     let mut network = refusing(secret(), |_| status(401));
     exchanges(&mut network, 1);
-    assert_eq!(network.failures, [AuthorizationFailure::NotAccepted]);
+    assert_eq!(network.failures, [AuthorizationFailure::NotAccepted { reason: None }]);
+    let text = r#"Bearer error="invalid_token", error_description="access-token-3 is for another""#;
+    let mut network = refusing(secret(), move |_| challenge(401, text));
+    exchanges(&mut network, 1);
+    let reason = Some(".. is for another".into());
+    assert_eq!(network.failures, [AuthorizationFailure::NotAccepted { reason }]);
     let mut network = refusing(secret(), |number| challenge(403, &new_scopes(number)));
     exchanges(&mut network, 1);
     let [AuthorizationFailure::InsufficientScope { scope: Some(scope), .. }] = &*network.failures
@@ -210,7 +215,7 @@ fn a_server_that_changes_its_issuer_each_time_gets_no_secret_of_another_issuer()
 }
 
 #[test]
-fn a_stream_without_a_token_does_not_ask_the_user_again() {
+fn a_server_that_refuses_only_the_stream_does_not_ask_the_user_again() {
     let mut network = TestNetwork::new(code());
     network.run();
     network.reconnect_at(Revision::V2025_11_25);
@@ -218,7 +223,7 @@ fn a_stream_without_a_token_does_not_ask_the_user_again() {
     network.user = User::Declines;
     network.run();
     network.advance(Duration::from_secs(3600));
-    assert_eq!(network.authorizations.len(), 2);
+    assert_eq!(network.authorizations.len(), 1);
     // Calls still work.
     network.call("a");
     assert!(network.run().ends_with("call 1 done\n"));

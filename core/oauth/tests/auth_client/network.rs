@@ -126,10 +126,10 @@ pub(crate) fn password(text: &str) -> ClientSecret {
 }
 
 /// Returns an HTTP client for this revision.
-fn http_client(server: Location, revision: Revision, now: Instant) -> http::Client {
+fn http_client(options: http::HttpClientOptions, revision: Revision, now: Instant) -> http::Client {
     let peer = peer::ClientOptions::new(Implementation::new("demo", "1.0"));
     let peer = peer.revisions(Revisions::only(revision));
-    http::Client::new(peer, http::HttpClientOptions::new(server), 7, now)
+    http::Client::new(peer, options, 7, now)
 }
 
 impl TestNetwork {
@@ -151,7 +151,11 @@ impl TestNetwork {
         let server = Location::parse(server).expect("a URL");
         let secrets = Secrets::new(&server);
         let mut network = Self {
-            http: http_client(server.clone(), Revision::V2026_07_28, Instant::ZERO),
+            http: http_client(
+                http::HttpClientOptions::new(server.clone()),
+                Revision::V2026_07_28,
+                Instant::ZERO,
+            ),
             auth: AuthorizationClient::new(options, server, entropy, START, Instant::ZERO),
             now: Instant::ZERO,
             sent: Vec::new(),
@@ -274,7 +278,17 @@ impl TestNetwork {
 
     pub(crate) fn reconnect_at(&mut self, revision: Revision) {
         let server = Location::parse(MCP).expect("a URL");
-        self.http = http_client(server, revision, self.now);
+        self.http = http_client(http::HttpClientOptions::new(server), revision, self.now);
+    }
+
+    /// Replaces the HTTP client with one that has other options.
+    pub(crate) fn reconnect_with(
+        &mut self,
+        options: impl FnOnce(http::HttpClientOptions) -> http::HttpClientOptions,
+    ) {
+        let server = Location::parse(MCP).expect("a URL");
+        let options = options(http::HttpClientOptions::new(server));
+        self.http = http_client(options, Revision::V2026_07_28, self.now);
     }
 
     // ------------------------------------------------------------------ steps

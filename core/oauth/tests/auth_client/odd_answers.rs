@@ -5,7 +5,7 @@ use mcp_sansio_oauth::client::{
     ApplicationType, AuthorizationOptions, ClientMetadata, ClientSecret,
 };
 
-use crate::answers::{Reply, issuer, ok, token};
+use crate::answers::{Answer, Reply, issuer, ok, resource, token};
 use crate::network::{
     AS, ASM, MCP, PRM, REGISTER, TOKEN, TestNetwork, User, client, code, code_bare,
 };
@@ -158,4 +158,21 @@ fn a_refusal_in_other_words_is_shown_without_secrets() {
             assert!(!told.contains(secret.trim_start_matches("Basic ")), "{told}");
         }
     }
+}
+
+#[test]
+fn a_byte_order_mark_does_not_cost_the_answer() {
+    let marked = |answer: Answer| match answer {
+        Answer::Reply(reply) => {
+            Answer::Reply(Reply { body: ["\u{feff}", &reply.body].concat(), ..reply })
+        }
+        answer => answer,
+    };
+    let options = code_bare().register_as(ClientMetadata::new("Demo", ApplicationType::Native));
+    let mut network = TestNetwork::new(options);
+    network.get(PRM, marked(resource("")));
+    network.get(ASM, marked(issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#))));
+    network.post(REGISTER, marked(ok(r#"{"client_id":"c1"}"#)));
+    network.post(TOKEN, marked(token("t1", "")));
+    assert!(network.run().contains("authorized by https://as.example\n"));
 }

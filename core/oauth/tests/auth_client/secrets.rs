@@ -71,7 +71,11 @@ impl Secrets {
 
     /// Learns the secrets in the answer to a request.
     pub(crate) fn learn(&mut self, request: &Sent, answer: &Answer) {
+        if let Answer::Reply(reply @ Reply { status: 307 | 308, .. }) = answer {
+            self.learn_redirect(request, reply);
+        }
         let Answer::Reply(Reply { status: 200..300, body, .. }) = answer else { return };
+        let body = body.trim_start_matches('\u{feff}');
         let Ok(Value::Object(body)) = serde_json::from_str(body) else { return };
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         if request.method == "GET"
@@ -102,6 +106,19 @@ impl Secrets {
         for secret in ["refresh_token", "client_secret"].into_iter().filter_map(text) {
             for issuer in &issuers {
                 self.credential(issuer, secret);
+            }
+        }
+    }
+
+    /// Learns the place within its origin that an endpoint redirects to.
+    fn learn_redirect(&mut self, request: &Sent, reply: &Reply) {
+        let target = reply.fields.iter().find(|(name, _)| name == "location");
+        let here = Location::parse(&request.url).expect("a URL");
+        let Some(target) = target.and_then(|(_, target)| here.resolve(target).ok()) else { return };
+        if target.same_origin(&here) {
+            let place = target.as_str().split('?').next().expect("a part");
+            for issuer in self.issuers_at(&request.place()) {
+                self.endpoints.insert((issuer, place.into()));
             }
         }
     }

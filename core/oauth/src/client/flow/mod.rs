@@ -20,12 +20,12 @@ use super::{
 };
 use crate::client::credential::StoredTokens;
 use crate::client::form::Form;
-use crate::client::metadata::{base_issuer, is_same_issuer};
+use crate::client::metadata::{base_issuer, is_same_issuer, without_mark};
 use crate::client::scopes::{ScopeSelection, Scopes};
 use crate::discovery::is_secure;
 use crate::{
     AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, CodeVerifier,
-    MetadataUrls, ProtectedResourceMetadata, ResourceUri, ResponseFault, State,
+    MetadataFault, MetadataUrls, ProtectedResourceMetadata, ResourceUri, ResponseFault, State,
 };
 
 use identity::{Identity, PendingRegistration, failure_from_metadata};
@@ -101,8 +101,12 @@ struct Discovered {
     resource_scopes: Option<Vec<String>>,
     /// Issuers that are still to be tried.
     issuers: vec::IntoIter<String>,
-    /// Why the last issuer could not be used.
+    /// Why the URLs of the metadata of the resource have none.
+    missing: Option<AuthorizationFailure>,
+    /// Why the first issuer could not be used.
     last_failure: Option<AuthorizationFailure>,
+    /// The server has no metadata and follows 2025-03-26, as far as is known.
+    implied: bool,
     metadata: Option<Arc<AuthorizationServerMetadata>>,
     identity: Option<Arc<Identity>>,
     /// The scopes to request.
@@ -234,6 +238,7 @@ impl AuthorizationClient {
             }
             Err(failure) => {
                 self.unlock_tokens(&mut flow);
+                let failure = flow.discovered.explain(failure);
                 self.failed(&flow, failure, now);
             }
         }
@@ -271,10 +276,22 @@ impl AuthorizationClient {
         });
     }
 
+    /// Handles an exchange without a usable response. Metadata may be elsewhere.
     pub(super) fn fetch_failed(&mut self, failure: AuthorizationFailure, now: Instant) {
-        if let Some(flow) = self.flow.take() {
-            self.advance(flow, now, |_, _| Err(failure));
-        }
+        let Some(mut flow) = self.flow.take() else { return };
+        let step = core::mem::replace(&mut flow.step, Step::Begin);
+        self.advance(flow, now, |client, flow| match step {
+            Step::Resource(urls) => {
+                flow.discovered.pass_over(failure);
+                client.ask_for_resource(flow, urls)
+            }
+            Step::Issuer(issuer, urls) => {
+                flow.discovered.last_failure.get_or_insert(failure);
+                client.ask_for_issuer(flow, issuer, urls)
+            }
+            Step::Base => Err(flow.discovered.missing.take().unwrap_or(failure)),
+            _ => Err(failure),
+        });
     }
 
     /// Takes the flow if it waits for this action.
@@ -374,6 +391,7 @@ impl AuthorizationClient {
             self.events.push_back(AuthorizationEvent::Resumed(held.inner()));
             self.send_authorized(held, now);
         }
+        self.send_streams(now);
     }
 
     fn failed(&mut self, flow: &Flow, failure: AuthorizationFailure, now: Instant) {
@@ -634,19 +652,23 @@ impl AuthorizationClient {
     /// server than before.
     // MCP 2026-07-28 basic/authorization/index#overview [AUTHC-014]
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
-    fn find_resource(&mut self, flow: &Flow) -> StepResult {
+    fn find_resource(&mut self, flow: &mut Flow) -> StepResult {
         let named = flow.challenge.as_ref().and_then(|it| it.resource_metadata.as_deref());
         // An invalid or forbidden URL is skipped: there are other URLs to try.
         let named =
             named.filter(|it| Location::parse(it).is_ok_and(|it| self.check_place(&it).is_ok()));
         let urls = MetadataUrls::for_resource(self.options.revision, &self.server, named);
-        self.ask_for_resource(urls)
+        self.ask_for_resource(flow, urls)
     }
 
-    fn ask_for_resource(&mut self, mut urls: MetadataUrls) -> StepResult {
+    fn ask_for_resource(&mut self, flow: &mut Flow, mut urls: MetadataUrls) -> StepResult {
         if let Some(url) = urls.next() {
             self.get(url)?;
             return Ok(Next::Wait(Step::Resource(urls)));
+        }
+        // A server that fails may have metadata: it is not taken for an old one.
+        if let Some(failure) = flow.discovered.missing.take_if(|it| !is_absence(it)) {
+            return Err(failure);
         }
         // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]: a server
         // without protected resource metadata follows that revision.
@@ -667,11 +689,14 @@ impl AuthorizationClient {
         urls: MetadataUrls,
         fetched: &Fetched,
     ) -> StepResult {
-        if !is_metadata(fetched) {
-            return self.ask_for_resource(urls);
-        }
         let of = |fault| AuthorizationFailure::Metadata { url: fetched.place(), fault };
-        let metadata = ProtectedResourceMetadata::parse(&fetched.body).map_err(of)?;
+        let metadata = match read_metadata(fetched, ProtectedResourceMetadata::parse) {
+            Ok(metadata) => metadata.map_err(of)?,
+            Err(failure) => {
+                failure.into_iter().for_each(|it| flow.discovered.pass_over(it));
+                return self.ask_for_resource(flow, urls);
+            }
+        };
         flow.discovered.resource = Some(metadata.resource_for(&self.server).map_err(of)?);
         let mut issuers: Vec<String> = metadata.issuers().map_err(of)?.to_vec();
         // The issuer of the current tokens comes first, if the server still names it.
@@ -742,10 +767,18 @@ impl AuthorizationClient {
         fetched: &Fetched,
         now: Instant,
     ) -> StepResult {
-        if !is_metadata(fetched) {
-            return self.ask_for_issuer(flow, issuer, urls);
-        }
-        self.issuer_described(flow, &issuer, fetched, now)
+        let failure = match read_metadata(fetched, AuthorizationServerMetadata::parse) {
+            Ok(metadata) => match self.check_issuer(&issuer, metadata, fetched) {
+                Ok(metadata) => return self.found_issuer(flow, metadata, now),
+                Err(failure) => failure,
+            },
+            Err(failure) => {
+                flow.discovered.last_failure = flow.discovered.last_failure.take().or(failure);
+                return self.ask_for_issuer(flow, issuer, urls);
+            }
+        };
+        flow.discovered.last_failure.get_or_insert(failure);
+        self.next_issuer(flow)
     }
 
     fn base_answered(&mut self, flow: &mut Flow, fetched: &Fetched, now: Instant) -> StepResult {
@@ -754,24 +787,29 @@ impl AuthorizationClient {
             self.leave_issuer();
         }
         flow.discovered.resource = Some(ResourceUri::from_server(&self.server));
-        if is_metadata(fetched) {
-            return self.issuer_described(flow, &issuer, fetched, now);
+        match read_metadata(fetched, AuthorizationServerMetadata::parse) {
+            Ok(metadata) => {
+                let metadata = self.check_issuer(&issuer, metadata, fetched)?;
+                return self.found_issuer(flow, metadata, now);
+            }
+            Err(failure) => failure.into_iter().for_each(|it| flow.discovered.pass_over(it)),
         }
         // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
         let implied = AuthorizationServerMetadata::implied_by(&self.server, issuer);
         let metadata = implied.ok_or_else(|| self.no_base_metadata())?;
+        flow.discovered.implied = true;
         self.found_issuer(flow, metadata, now)
     }
 
-    fn issuer_described(
-        &mut self,
-        flow: &mut Flow,
+    /// Checks the metadata of an issuer.
+    fn check_issuer(
+        &self,
         issuer: &str,
+        metadata: Result<AuthorizationServerMetadata, MetadataFault>,
         fetched: &Fetched,
-        now: Instant,
-    ) -> StepResult {
+    ) -> Result<AuthorizationServerMetadata, AuthorizationFailure> {
         let of = |fault| AuthorizationFailure::Metadata { url: fetched.place(), fault };
-        let metadata = AuthorizationServerMetadata::parse(&fetched.body).map_err(of)?;
+        let metadata = metadata.map_err(of)?;
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]
         metadata.check_issuer(issuer).map_err(of)?;
         metadata.token_endpoint().map_err(of)?;
@@ -780,7 +818,7 @@ impl AuthorizationClient {
             metadata.check_pkce().map_err(of)?;
             metadata.authorization_endpoint().map_err(of)?;
         }
-        self.found_issuer(flow, metadata, now)
+        Ok(metadata)
     }
 
     /// Continues with the authorization server that was found.
@@ -799,8 +837,61 @@ impl AuthorizationClient {
     }
 }
 
-/// Whether the response is metadata, valid or not. Servers without metadata may respond with an
-/// HTML page and status 200.
-fn is_metadata(fetched: &Fetched) -> bool {
-    fetched.is_success() && fetched.body.trim_ascii_start().first() == Some(&b'{')
+impl Discovered {
+    /// Records why a URL of the resource's metadata has none. The failure of a server outweighs
+    /// absence.
+    fn pass_over(&mut self, failure: AuthorizationFailure) {
+        let kept = self.missing.as_ref();
+        if kept.is_none_or(|kept| is_absence(kept) && !is_absence(&failure)) {
+            self.missing = Some(failure);
+        }
+    }
+
+    /// Adds to a failure at endpoints that no metadata names that they are a guess.
+    fn explain(&mut self, failure: AuthorizationFailure) -> AuthorizationFailure {
+        let guessed = matches!(
+            failure,
+            AuthorizationFailure::Status { .. }
+                | AuthorizationFailure::Redirected { .. }
+                | AuthorizationFailure::Unreachable { .. }
+                | AuthorizationFailure::TimedOut(WaitingFor::Response(_) | WaitingFor::User)
+        );
+        if !self.implied || !guessed {
+            return failure;
+        }
+        let reason = self.missing.take().map(Box::new);
+        AuthorizationFailure::Unnamed { reason, failure: Box::new(failure) }
+    }
+}
+
+/// Whether a server that answers like this has no metadata at the URL.
+const fn is_absence(failure: &AuthorizationFailure) -> bool {
+    match failure {
+        AuthorizationFailure::Status { status, .. } => {
+            *status < 500 && !matches!(status, 408 | 429)
+        }
+        AuthorizationFailure::Metadata { fault, .. } => matches!(fault, MetadataFault::Unrelated),
+        AuthorizationFailure::Redirected { .. } => true,
+        _ => false,
+    }
+}
+
+/// Reads metadata, valid or not. Without metadata: why, unless the answer just says so, or is a
+/// page for people, which some servers have at every URL.
+fn read_metadata<T>(
+    fetched: &Fetched,
+    parse: impl FnOnce(&[u8]) -> Result<T, MetadataFault>,
+) -> Result<Result<T, MetadataFault>, Option<AuthorizationFailure>> {
+    if !fetched.is_success() {
+        return Err((!matches!(fetched.status, 404 | 410)).then(|| fetched.refusal()));
+    }
+    if without_mark(&fetched.body).trim_ascii_start().first() != Some(&b'{') {
+        return Err(None);
+    }
+    match parse(&fetched.body) {
+        Err(fault @ MetadataFault::Unrelated) => {
+            Err(Some(AuthorizationFailure::Metadata { url: fetched.place(), fault }))
+        }
+        metadata => Ok(metadata),
+    }
 }

@@ -221,7 +221,7 @@ impl AuthorizationClient {
         fields.extend(proof.map(|value| ("dpop".into(), value.into())));
         self.post(token_endpoint.clone(), fields, form.as_str().to_string());
         // Each request has its own signatures.
-        step.credential = written.or(step.assertion.take());
+        step.credential = written.or_else(|| step.assertion.take());
         Ok(Next::Wait(Step::Token(step)))
     }
 
