@@ -69,8 +69,11 @@ impl<'b, S: Service> Connection<'b, S> {
 
     /// Handles the end of input, after which there is at most one more answer.
     pub fn handle_eof(&mut self) {
-        if let Some(error) = self.lines.handle_eof() {
-            let Handled { fault, .. } = self.server.handle_frame_error(error);
+        if let Some(rest) = self.lines.handle_eof() {
+            let Handled { fault, .. } = match rest {
+                Ok(frame) => self.server.handle_message(frame),
+                Err(error) => self.server.handle_frame_error(error),
+            };
             self.fault = fault.or(self.fault);
             self.taken = 0;
         }

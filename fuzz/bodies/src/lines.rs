@@ -33,7 +33,7 @@ fn decode(mut decoder: LineDecoder<'_>, stream: &[u8], piece: &mut dyn FnMut() -
             frames.push(frame.map(Vec::from));
         }
     }
-    frames.extend(decoder.handle_eof().map(Err));
+    frames.extend(decoder.handle_eof().map(|rest| rest.map(Vec::from)));
     frames
 }
 

@@ -112,9 +112,10 @@ fn byte_stream(
             outcome.pull(machine);
         }
     }
-    if let Some(error) = decoder.handle_eof() {
-        // The rest is reported, even if the machine is closed.
-        let _closed = machine.take(Err(error));
+    if let Some(rest) = decoder.handle_eof()
+        && let Ok(Some(event)) = machine.take(rest)
+    {
+        outcome.tell(&event);
     }
     machine.end();
     outcome.pull(machine);

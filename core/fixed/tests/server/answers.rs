@@ -58,7 +58,7 @@ const VERSIONS: [&str; 6] =
     ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "1999-01-01"];
 
 /// The parameters of requests, without metadata.
-const CALLS: [(&str, &str); 40] = [
+const CALLS: [(&str, &str); 41] = [
     ("ping", ""),
     ("server/discover", ""),
     ("tools/list", ""),
@@ -76,6 +76,7 @@ const CALLS: [(&str, &str); 40] = [
     ("tools/call", r#""name":"add","arguments":{"a":3.0}"#),
     ("tools/call", r#""name":"\u0061dd","arguments":{"\u0061":-7}"#),
     ("tools/call", r#""name":"add","arguments":null"#),
+    ("tools/call", r#""name":"add","arguments":[1]"#),
     ("tools/call", r#""name":"add","arguments":[]"#),
     ("tools/call", r#""name":"add","name":"echo""#),
     ("tools/call", r#""name":"echo","arguments":{"text":"é\u0001\"\\\/ \ud83d\ude00"}"#),
@@ -147,7 +148,7 @@ const OTHERS: [&str; 42] = [
     r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
     r#"{"id":1,"method":"ping"}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":7}"#,
     r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}"#,

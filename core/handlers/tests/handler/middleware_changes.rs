@@ -174,7 +174,7 @@ fn neither_the_tool_nor_the_form_of_the_parameters_can_be_changed() {
         r#"{"name":"other","arguments":{}}"#,
         r#"{"arguments":{}}"#,
         r#"{"name":"echo","name":"echo"}"#,
-        r#"{"name":"echo","arguments":[]}"#,
+        r#"{"name":"echo","arguments":[1]}"#,
         r#"["echo"]"#,
     ] {
         let change = async move |mut request: ServerRequest, next: Next| {

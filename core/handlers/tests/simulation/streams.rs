@@ -222,8 +222,8 @@ impl Connection {
         let Some(bytes) = inbound.read(scene) else {
             let rest = decoder.handle_eof();
             if let Some(side) = side {
-                if let Some(error) = rest {
-                    side.take(Err(error), scene);
+                if let Some(rest) = rest {
+                    side.take(rest, scene);
                 }
                 side.end(scene);
             }

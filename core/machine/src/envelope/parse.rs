@@ -443,10 +443,11 @@ impl<'a> Fields<'a> {
         let id = self.id.map(|id| read_id(id, id_length_max)).transpose()?;
         let method = Written::from_quoted(method).ok_or(Reason::MethodNotString)?;
         // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object. `null` counts
-        // as absent, as in every optional member.
+        // as absent, as in every optional member, and so does an empty array.
         let params = match self.params {
             None | Some("null") => None,
             Some(params) if params.starts_with('{') => Some(JsonText::trusted(params)),
+            Some(params) if JsonText::trusted(params).is_empty_array() => None,
             Some(_) => return Err(Reason::ParamsNotObject),
         };
         Ok(match id {
@@ -458,10 +459,13 @@ impl<'a> Fields<'a> {
     fn answer(&self, result: &'a str, id_length_max: usize) -> Result<Envelope<'a>, Reason> {
         let id = read_id(self.id.ok_or(Reason::IdMissing)?, id_length_max)?;
         // MCP 2026-07-28 schema.json#Result [RPC-010]: a `result` is an object.
-        if !result.starts_with('{') {
+        let outcome = if result.starts_with('{') {
+            Ok(JsonText::trusted(result))
+        } else if JsonText::trusted(result).is_empty_array() {
+            Ok(JsonText::EMPTY_OBJECT)
+        } else {
             return Err(Reason::ResultNotObject);
-        }
-        let outcome = Ok(JsonText::trusted(result));
+        };
         Ok(Envelope::Response { id: Some(id), outcome })
     }
 

@@ -108,17 +108,23 @@ impl<S: Storage> Lines<S> {
         }
     }
 
-    /// Handles the end of input and reports an incomplete last line. Take the frames first.
+    /// Handles the end of input and returns the last line, if it has no line end. Take the frames
+    /// first.
+    ///
+    /// Programs that print one message often leave its line end out. A line that ends like a message is
+    /// a frame: if it was cut off there, it is not JSON.
     #[must_use]
-    pub fn handle_eof(&mut self) -> Option<FrameError> {
-        let rest = self.buffer.bytes();
-        // An overlong line was reported when it exceeded the limit.
-        let truncated = !self.skipping && !is_blank(rest);
-        let length = rest.len();
-        self.buffer.clear();
+    pub fn handle_eof(&mut self) -> Option<Result<&[u8], FrameError>> {
+        let length = self.buffer.bytes().len();
+        self.buffer.take(length);
         self.searched = 0;
-        self.skipping = false;
-        truncated.then_some(FrameError::Truncated { length })
+        let rest = self.buffer.taken(length).trim_ascii_end();
+        // An overlong line was reported when it exceeded the limit.
+        if core::mem::take(&mut self.skipping) || rest.is_empty() {
+            return None;
+        }
+        let is_complete = matches!(rest.last(), Some(b'}' | b']'));
+        Some(if is_complete { Ok(rest) } else { Err(FrameError::Truncated { length }) })
     }
 
     /// Checks, when no line end was found, whether the line is too long. Reports each such line

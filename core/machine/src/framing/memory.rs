@@ -244,7 +244,8 @@ mod tests {
                 }
             }
         }
-        outcomes.extend(decoder.handle_eof().map(Err));
+        let rest = decoder.handle_eof();
+        outcomes.extend(rest.map(|it| it.map(|line| String::from_utf8_lossy(line).into_owned())));
         outcomes
     }
 
@@ -279,6 +280,9 @@ mod tests {
         let decode = |input| decode(LineDecoder::growing(9), input, 2);
         assert_eq!(decode(b"a\nbcd"), [ok("a"), Err(FrameError::Truncated { length: 3 })]);
         assert_eq!(decode(b"a\n \r"), [ok("a")]);
+        assert_eq!(decode(b"a\n{}"), [ok("a"), ok("{}")]);
+        assert_eq!(decode(b"a\n [1] \r"), [ok("a"), ok(" [1]")]);
+        assert_eq!(decode(b"{},"), [Err(FrameError::Truncated { length: 3 })]);
         assert_eq!(decode(b""), []);
     }
 
@@ -286,7 +290,7 @@ mod tests {
     fn a_decoder_can_be_used_again_after_the_end_of_input() {
         let mut decoder = LineDecoder::growing(9);
         assert_eq!(decoder.feed(b"abc"), 3);
-        assert_eq!(decoder.handle_eof(), Some(FrameError::Truncated { length: 3 }));
+        assert_eq!(decoder.handle_eof(), Some(Err(FrameError::Truncated { length: 3 })));
         assert_eq!(decoder.handle_eof(), None);
         assert_eq!(decoder.feed(b"d\n"), 2);
         assert_eq!(decoder.next_frame(), Some(Ok(b"d".as_slice())));

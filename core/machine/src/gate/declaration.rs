@@ -34,7 +34,7 @@ impl core::error::Error for InvalidDeclaration {}
 #[derive(Debug)]
 pub(super) struct Declared<'a>(&'a str);
 
-/// A member of a declaration, which may be absent. `null` counts as absent.
+/// A member of a declaration, which may be absent. `null` and `false` count as absent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Value<'a> {
     name: &'static str,
@@ -48,8 +48,10 @@ impl<'a> Declared<'a> {
     }
 
     fn from_text(name: &'static str, text: &'a str) -> Result<Self, InvalidDeclaration> {
-        if text.starts_with('{') || is_empty(text) {
+        if text.starts_with('{') {
             Ok(Self(text))
+        } else if is_empty(text) {
+            Ok(Self("{}"))
         } else {
             Err(InvalidDeclaration::NotAnObject(name))
         }
@@ -76,16 +78,16 @@ impl<'a> Declared<'a> {
             }
         }
         for value in values {
-            value.text = value.text.filter(|text| *text != "null");
+            value.text = value.text.filter(|text| !matches!(*text, "null" | "false"));
         }
         Ok(())
     }
 }
 
-/// Returns whether the text says no more than an empty object: `null`, or the empty array that
+/// Returns whether the text says no more than an empty object: `null`, `true`, or the empty array that
 /// languages with one type for lists and maps write for an empty map.
 fn is_empty(text: &str) -> bool {
-    text == "null" || JsonText::trusted(text).is_empty_array()
+    matches!(text, "null" | "true") || JsonText::trusted(text).is_empty_array()
 }
 
 impl<'a> Value<'a> {
@@ -103,7 +105,7 @@ impl<'a> Value<'a> {
     pub(super) fn flag(self) -> Result<bool, InvalidDeclaration> {
         match self.text {
             Some("true") => Ok(true),
-            Some("false") | None => Ok(false),
+            None => Ok(false),
             Some(_) => Err(InvalidDeclaration::NotAFlag(self.name)),
         }
     }
@@ -115,12 +117,14 @@ mod tests {
 
     #[test]
     fn members_of_the_wrong_type_are_errors_and_null_is_absent() {
-        let text = r#"{"a":{"on":true,"off":false,"n":null},"b":1,"c":[1]}"#;
-        let [a, b, c, x] = Declared::checked(text).unwrap().get(["a", "b", "c", "x"]).unwrap();
+        let text = r#"{"a":{"on":true,"off":false,"n":null},"b":1,"c":[1],"t":true}"#;
+        let [a, b, c, x, t] =
+            Declared::checked(text).unwrap().get(["a", "b", "c", "x", "t"]).unwrap();
         let inner = a.object().unwrap().unwrap();
         let [on, off, null, absent] = inner.get(["on", "off", "n", "x"]).unwrap();
         assert!(on.flag().unwrap() && !off.flag().unwrap() && !null.flag().unwrap());
-        assert!(off.is_there() && !null.is_there() && !absent.is_there());
+        assert!(t.object().unwrap().is_some());
+        assert!(!off.is_there() && !null.is_there() && !absent.is_there());
         assert!(x.object().unwrap().is_none());
         assert!(b.object().is_err() && c.object().is_err());
         assert!(b.flag().is_err() && a.flag().is_err());

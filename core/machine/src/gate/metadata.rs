@@ -199,6 +199,8 @@ impl<'a> Metadata<'a> {
                 self.uri = member.value.to_written();
                 self.found.uri = span(&member.range);
             }
+            // Languages with one type for lists and maps write an empty map so.
+            Param::Arguments if member.value.is_empty_array() => {}
             Param::Arguments => {
                 self.found.arguments = span(&member.range);
                 self.arguments = Some(member.value);
@@ -266,6 +268,9 @@ impl<'a> Metadata<'a> {
         meta: JsonText<'a>,
         prefix: CachedPrefix<'_>,
     ) -> Result<(), &'static str> {
+        if meta.is_empty_array() {
+            return Ok(());
+        }
         if !meta.is_object() {
             return Err("`_meta` must be an object");
         }

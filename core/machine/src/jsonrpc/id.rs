@@ -110,6 +110,14 @@ impl RequestId {
         let is_canonical = text == "0" || text.starts_with(|first| matches!(first, '1'..='9'));
         text.parse().ok().filter(|_| is_canonical)
     }
+
+    /// Returns the number of a text, or the text of a number.
+    pub(crate) fn in_other_type(&self) -> Option<Self> {
+        match self {
+            Self::Number(number) => Some(Self::from(itoa::Buffer::new().format(*number))),
+            Self::Text(_) => self.own_number().map(Self::Number),
+        }
+    }
 }
 
 impl From<i64> for RequestId {

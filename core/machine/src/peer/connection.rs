@@ -209,10 +209,11 @@ impl Connection {
     /// Removes the call that a malformed response names, because no other response to it will
     /// arrive. A message with an id and without a method can only be a response.
     pub(super) fn take_call_of_malformed(&mut self, malformed: &Malformed) -> Option<(Key, Call)> {
-        // A server answers a message that may be a request.
+        // A server answers a message that may be a request. Without any purpose it cannot be one: some
+        // clients leave an empty result out.
         let is_response = match malformed.shape {
             Shape::Response => true,
-            Shape::Unknown => self.role == Side::Client,
+            Shape::Unknown => self.role == Side::Client || malformed.reason == Reason::Purposeless,
             _ => self.role == Side::Client && malformed.reason == Reason::MethodAndOutcome,
         };
         let id = malformed.id.as_ref().filter(|_| is_response)?.own_number()?;

@@ -393,8 +393,8 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
             self.phase = Phase::Restart;
             return;
         }
-        if let Some(truncated) = self.decoder.handle_eof() {
-            self.endpoint.handle_frame(Err(truncated), now);
+        if let Some(rest) = self.decoder.handle_eof() {
+            self.endpoint.handle_frame(rest, now);
         }
         self.endpoint.handle_eof(now);
     }

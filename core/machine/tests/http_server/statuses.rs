@@ -20,7 +20,7 @@ fn an_invalid_message_is_a_bad_request_in_every_era() {
             ("\"x\"", -32600, "none"),
             (r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, "7"),
             (r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32600, "\"a\""),
-            (r#"{"jsonrpc":"2.0","method":"notifications/x","params":[]}"#, -32600, "none"),
+            (r#"{"jsonrpc":"2.0","method":"notifications/x","params":[1]}"#, -32600, "none"),
             (r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{}}"#, -32600, "none"),
         ] {
             for reply in [
@@ -72,7 +72,7 @@ fn bad_parameters_are_left_to_the_handler_but_bad_metadata_is_refused() {
     // Rule: [HSRV-023].
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
-    let bad_meta = request(5, "tools/call", r#"{"name":"t","_meta":[]}"#);
+    let bad_meta = request(5, "tools/call", r#"{"name":"t","_meta":[1]}"#);
     let reply = server.post(&session, &bad_meta);
     assert_eq!(server.reply(reply).status(), 200);
     assert_eq!(server.reply(reply).error(), (-32602, "5".into()));
@@ -81,7 +81,7 @@ fn bad_parameters_are_left_to_the_handler_but_bad_metadata_is_refused() {
     for params in [
         r#"{"name":"t"}"#,
         r#"{"name":"t","_meta":{}}"#,
-        r#"{"name":"t","_meta":[]}"#,
+        r#"{"name":"t","_meta":[1]}"#,
         r#"{"name":"t","_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}"#,
         r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
         r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":20260728,"io.modelcontextprotocol/clientCapabilities":{}}}"#,

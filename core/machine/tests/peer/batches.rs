@@ -46,7 +46,7 @@ fn the_responses_of_a_batch_are_sent_together_when_it_is_complete() {
 fn elements_that_are_not_messages_get_an_error_each() {
     // Rule: [BATCH-003] [RPC-009] [RPC-017].
     let mut wire = open(full_server());
-    wire.send(r#"[1,{"jsonrpc":"2.0","id":7,"method":5},{"jsonrpc":"2.0","method":"notifications/x","params":[]}]"#);
+    wire.send(r#"[1,{"jsonrpc":"2.0","id":7,"method":5},{"jsonrpc":"2.0","method":"notifications/x","params":[1]}]"#);
     let answers = wire.message();
     let told: Vec<_> = answers
         .as_array()
@@ -151,14 +151,19 @@ fn batches_are_refused_at_the_other_revisions() {
     // Rule: [BATCH-010] [STDIO-010].
     for revision in LEGACY.into_iter().filter(|revision| *revision != BATCHES) {
         let mut wire = server_at(revision, "{}", full_server());
-        wire.send(&batch(&[request("2", "ping", "{}")]));
+        let note = notification("x/y", "{}");
+        wire.send(&batch(&[request("2", "ping", "{}"), note.clone(), request("3", "x", "{}")]));
+        wire.expect_error("2", -32600);
+        wire.expect_error("3", -32600);
+        assert!(wire.told().starts_with("violation"));
+        wire.send(&batch(&[note]));
         let id = if revision < Revision::V2025_11_25 { "null" } else { "none" };
         wire.expect_error(id, -32600);
         assert!(wire.told().starts_with("violation"));
     }
     let mut wire = server(full_server().revisions(mcp_sansio::Revisions::MODERN));
     wire.send(&batch(&[modern("1", "tools/list", "")]));
-    wire.expect_error("none", -32600);
+    wire.expect_error("1", -32600);
 }
 
 #[test]

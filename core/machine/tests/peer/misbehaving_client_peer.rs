@@ -4,6 +4,9 @@ use mcp_sansio::Instant;
 use mcp_sansio::Revision;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{Event, Limits, ServerMachine};
+use mcp_sansio::protocol::{
+    CreateMessageParams, InputRequest, InputRequiredResult, ListRootsParams, Map, SamplingMessage,
+};
 
 use crate::fixtures::*;
 use crate::wire::{Wire, server};
@@ -15,6 +18,10 @@ fn is_alive(wire: &mut Wire<crate::played::Server>) {
     wire.machine.respond_with(request.handle, &raw("{}"), wire.now).unwrap();
     assert_eq!(wire.message()["id"], 77);
     wire.expect_silence();
+}
+
+fn asking(request: InputRequest) -> InputRequiredResult {
+    InputRequiredResult::new().input_requests(Map::from_iter([("it", request)]))
 }
 
 #[test]
@@ -43,6 +50,78 @@ fn a_wrong_first_message_is_answered_and_tolerated() {
     wire.send(&result("1", "{}"));
     assert!(wire.told().starts_with("violation"));
     is_alive(&mut wire);
+}
+
+#[test]
+fn an_empty_array_is_read_as_an_empty_object() {
+    // Rule: [RPC-011]. Languages with one type for lists and maps write an empty map so.
+    for revision in LEGACY {
+        let mut wire = server(full_server());
+        wire.send(&initialize(
+            revision.as_str(),
+            r#"{"roots":[],"sampling":true,"elicitation":false}"#,
+        ));
+        wire.line();
+        wire.send(&notification("notifications/initialized", "[]"));
+        assert!(wire.told().starts_with("opened"));
+        wire.send(&request("2", "ping", "[]"));
+        wire.expect(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
+        wire.send(&request("3", "tools/call", r#"{"name":"t","arguments":[],"_meta":[]}"#));
+        let Event::Request(call) = wire.event() else { panic!("a request") };
+        let sampling = CreateMessageParams::new([SamplingMessage::user("?")], 1);
+        for request in [ListRootsParams::new().into(), sampling.into()] {
+            wire.machine.require_input(&call, &asking(request), wire.now).unwrap();
+            let asked = wire.message();
+            wire.send(&result(&asked["id"].to_string(), "[]"));
+            let Event::Request(_) = wire.event() else { panic!("the request again") };
+        }
+        wire.machine.respond_with(call.handle, &raw("{}"), wire.now).unwrap();
+        assert_eq!(wire.message()["id"], 3);
+        is_alive(&mut wire);
+    }
+}
+
+#[test]
+fn a_response_without_an_outcome_ends_its_request() {
+    // Rule: [RPC-007].
+    let mut wire = server_at(Revision::V2025_11_25, r#"{"roots":{}}"#, full_server());
+    wire.send(&request("1", "tools/call", r#"{"name":"t"}"#));
+    let Event::Request(call) = wire.event() else { panic!("a request") };
+    let required = asking(ListRootsParams::new().into());
+    wire.machine.require_input(&call, &required, wire.now).unwrap();
+    let asked = wire.message()["id"].to_string();
+    wire.send(&format!(r#"{{"jsonrpc":"2.0","id":{asked}}}"#));
+    assert!(wire.told().starts_with("violation: malformed message: neither"));
+    let Event::Request(again) = wire.event() else { panic!("the request again") };
+    assert!(again.inputs.refusal("it").is_some());
+    wire.machine.respond_with(call.handle, &raw("{}"), wire.now).unwrap();
+    assert_eq!(wire.message()["id"], 1);
+    // No request of this side has the id.
+    wire.send(r#"{"jsonrpc":"2.0","id":99}"#);
+    wire.expect_error("99", -32600);
+}
+
+#[test]
+fn a_cancellation_names_its_request_in_either_type() {
+    // Rule: [CANC-004].
+    for (id, named) in [("7", "\"7\""), ("\"7\"", "7"), ("7", "7.0")] {
+        let mut wire = server_at(Revision::V2025_11_25, "{}", full_server());
+        wire.send(&request(id, "tools/call", r#"{"name":"t"}"#));
+        assert!(wire.told().starts_with("request"));
+        wire.send(&notification("notifications/cancelled", &format!(r#"{{"requestId":{named}}}"#)));
+        assert!(matches!(wire.event(), Event::Cancelled(_)), "{id} {named}");
+        wire.expect_silence();
+    }
+    // The exact one comes first.
+    let mut wire = server_at(Revision::V2025_11_25, "{}", full_server());
+    for id in ["7", "\"7\""] {
+        wire.send(&request(id, "tools/call", r#"{"name":"t"}"#));
+        assert!(wire.told().starts_with("request"));
+    }
+    wire.send(&notification("notifications/cancelled", r#"{"requestId":"7"}"#));
+    assert!(matches!(wire.event(), Event::Cancelled(_)));
+    wire.send(&request("7", "tools/call", r#"{"name":"t"}"#));
+    wire.expect_error("7", -32600);
 }
 
 #[test]

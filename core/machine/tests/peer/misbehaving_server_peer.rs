@@ -41,7 +41,7 @@ fn a_malformed_response_ends_its_call() {
     // Rule: [RPC-007] [RPC-010].
     for revision in Revision::ALL {
         for (response, why) in [
-            (r#""result":[]"#, "`result` is not an object"),
+            (r#""result":[1]"#, "`result` is not an object"),
             (r#""result":null"#, "`result` is not an object"),
             (r#""result":{},"error":{"code":1,"message":"m"}"#, "both `result` and `error`"),
             (r#""method":"tools/call","result":{}"#, "both `method` and an outcome"),
@@ -152,7 +152,7 @@ fn a_malformed_request_of_a_legacy_server_is_answered_under_its_id() {
     // Rule: [RPC-017].
     for revision in LEGACY {
         for (message, code) in [
-            (r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":[]}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":[1]}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":9,"method":7}"#, -32600),
             (r#"{"id":9,"method":"ping"}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":9,"method":"ping","method":"ping"}"#, -32600),
@@ -170,7 +170,7 @@ fn a_malformed_request_of_a_legacy_server_is_answered_under_its_id() {
         is_alive(wire);
     }
     let mut wire = called(Revision::V2026_07_28);
-    wire.send(r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":[]}"#);
+    wire.send(r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":[1]}"#);
     assert!(wire.told().starts_with("violation: malformed"));
     is_alive(wire);
 }
@@ -185,7 +185,7 @@ fn noise_is_reported_and_not_answered() {
             r#"{"jsonrpc":"2.0","id":1}"#,
             "null",
             "\"x\"",
-            r#"{"jsonrpc":"2.0","id":7,"result":[]}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":[1]}"#,
         ] {
             let mut wire = called(revision);
             wire.send(noise);

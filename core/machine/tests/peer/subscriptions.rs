@@ -257,7 +257,6 @@ fn the_error_for_a_refused_resource_is_reported_and_any_result_is_a_success() {
     wire.machine.subscribe(&filter, wire.now).unwrap();
     let ids: Vec<_> = (0..3).map(|_| wire.message()["id"].to_string()).collect();
     wire.send(&result(&ids[0], "[]"));
-    assert!(wire.told().starts_with("violation"));
     wire.send(&result(&ids[1], "null"));
     assert!(wire.told().starts_with("violation"));
     wire.send(&error(&ids[2], -32002, r#","data":"gone""#));

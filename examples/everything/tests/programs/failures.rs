@@ -79,7 +79,7 @@ fn a_server_that_exits_on_the_probe_is_started_again() {
 fn a_protocol_violation_is_described() {
     let answers = [
         (r#"{"jsonrpc":"2.0","id":999,"result":{}}"#, "not in flight"),
-        (r#"{"jsonrpc":"2.0","id":1,"result":[]}"#, "`result` is not an object"),
+        (r#"{"jsonrpc":"2.0","id":1,"result":[1]}"#, "`result` is not an object"),
         (r#"{"id":1,"result":{}}"#, "malformed"),
     ];
     for (answer, what) in answers {

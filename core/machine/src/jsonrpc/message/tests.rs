@@ -159,7 +159,7 @@ fn requests_that_break_a_rule_are_answered_under_their_id() {
         (r#"{"jsonrpc":2.0,"id":1,"method":"m"}"#, Reason::JsonrpcWrong),
         (r#"{"jsonrpc":"2.0","id":1,"method":1}"#, Reason::MethodNotString),
         (r#"{"jsonrpc":"2.0","id":1,"method":null}"#, Reason::MethodNotString),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[]}"#, Reason::ParamsNotObject),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#, Reason::ParamsNotObject),
         (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":7}"#, Reason::ParamsNotObject),
         (r#"{"jsonrpc":"2.0","id":1,"method":"m","result":{}}"#, Reason::MethodAndOutcome),
         (r#"{"jsonrpc":"2.0","id":1}"#, Reason::Purposeless),
@@ -205,7 +205,7 @@ fn repeated_members_keep_the_id_if_it_is_unambiguous() {
 #[test]
 fn a_broken_notification_is_never_answered() {
     // Rule: [RPC-013].
-    let malformed = broken(r#"{"jsonrpc":"2.0","method":"m","params":[]}"#);
+    let malformed = broken(r#"{"jsonrpc":"2.0","method":"m","params":[1]}"#);
     assert_eq!(malformed.shape, Shape::Notification);
     assert_eq!(malformed.answer(), None);
 }
@@ -256,7 +256,7 @@ fn a_response_carries_exactly_one_outcome() {
     assert_eq!(response.outcome, Ok(RawJson::trusted(r#"{"x":1}"#)));
     for (text, reason) in [
         (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, Reason::ResultAndError),
-        (r#"{"jsonrpc":"2.0","id":1,"result":[]}"#, Reason::ResultNotObject),
+        (r#"{"jsonrpc":"2.0","id":1,"result":[1]}"#, Reason::ResultNotObject),
         (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, Reason::ResultNotObject),
         (r#"{"jsonrpc":"2.0","result":{}}"#, Reason::IdMissing),
         (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, Reason::IdNull),

@@ -3,7 +3,7 @@
 use crate::Instant;
 use crate::Revision;
 use crate::gate::members::check_repeats;
-use crate::jsonrpc::{NotificationMessage, RawJson};
+use crate::jsonrpc::{NotificationMessage, RawJson, RequestId};
 use crate::peer::connection::Flow;
 use crate::peer::event::{Event, Notification, Violation};
 use crate::peer::handle::SubscriptionHandles;
@@ -102,7 +102,9 @@ impl Server {
         // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
         // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no further messages are
         // sent, and queued ones are withdrawn.
-        let Some(key) = self.connection.requests.by_id(&id) else {
+        let same = |id: &RequestId| self.connection.requests.by_id(id);
+        // Some clients change the type of the id.
+        let Some(key) = same(&id).or_else(|| same(&id.in_other_type()?)) else {
             self.withdraw_answer(&id);
             return Ok(None);
         };
