@@ -210,6 +210,8 @@ impl<'a> RequestHead<'a> {
             10 if is("mcp-method") => (&mut self.mcp_method, "Mcp-Method"),
             12 if is("content-type") => (&mut self.content_type, "Content-Type"),
             13 if is("authorization") => return self.authorization.0.push(value),
+            // A reader without an event may send it empty.
+            13 if is("last-event-id") && value.is_empty() => return,
             13 if is("last-event-id") => (&mut self.last_event_id, "Last-Event-ID"),
             14 if is("content-length") => (&mut self.content_length, "Content-Length"),
             16 if is("content-encoding") => (&mut self.content_encoding, "Content-Encoding"),

@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::str;
 
-use super::authority::{Authority, Host, Origin};
+use super::authority::{Authority, Host, Origin, Scheme};
 use super::field_value::trim;
 
 /// The hosts that a server answers for, and the web pages that may use it. This protects against
@@ -31,6 +31,8 @@ use super::field_value::trim;
 pub struct AllowedHosts {
     hosts: Vec<Authority>,
     origins: Vec<Origin>,
+    /// Origins with a scheme of an application, as they are written.
+    apps: Vec<String>,
     any_host: bool,
     any_origin: bool,
 }
@@ -44,7 +46,7 @@ pub enum InvalidAllowedHost {
         "{0:?} is not a host: write it as `mcp.example.com`, `mcp.example.com:8443` or `[::1]`"
     )]
     Host(String),
-    /// It is not `http` or `https` with a host and an optional port.
+    /// It is not a scheme with a host and, for `http` and `https`, an optional port.
     #[error("{0:?} is not an origin: write it as `https://app.example.com`, without a path")]
     Origin(String),
 }
@@ -64,7 +66,13 @@ impl AllowedHosts {
     /// Allows only this machine.
     #[must_use]
     pub const fn new() -> Self {
-        Self { hosts: Vec::new(), origins: Vec::new(), any_host: false, any_origin: false }
+        Self {
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            apps: Vec::new(),
+            any_host: false,
+            any_origin: false,
+        }
     }
 
     /// Allows `host` and its pages: on any port (`mcp.example.com`), or on one
@@ -83,14 +91,16 @@ impl AllowedHosts {
     }
 
     /// Allows the pages of `origin` (`https://app.example.com`): scheme, host and port must be
-    /// equal.
+    /// equal. The pages of an application have a scheme of its own, such as `tauri://localhost` or
+    /// `chrome-extension://` with the id of the extension; their `Origin` must be spelled the same.
     ///
     /// # Errors
     ///
-    /// Returns [`InvalidAllowedHost::Origin`] if `origin` is not an `http` or `https` origin.
+    /// Returns [`InvalidAllowedHost::Origin`] if `origin` is not an origin.
     pub fn allow_origin(mut self, origin: &str) -> Result<Self, InvalidAllowedHost> {
         match Origin::parse(origin) {
             Some(origin) => self.origins.push(origin),
+            None if is_of_app(origin) => self.apps.push(origin.into()),
             None => return Err(InvalidAllowedHost::Origin(origin.into())),
         }
         Ok(self)
@@ -135,7 +145,10 @@ impl AllowedHosts {
         let Some(origin) = origin.filter(|_| !self.any_origin) else {
             return Ok(());
         };
-        let allowed = text(origin).and_then(Origin::parse).is_some_and(|it| self.may_use(&it));
+        let allowed = text(origin).is_some_and(|origin| {
+            Origin::parse(origin).is_some_and(|it| self.may_use(&it))
+                || self.apps.iter().any(|app| app == origin)
+        });
         if allowed { Ok(()) } else { Err(HostFault::Origin) }
     }
 
@@ -203,7 +216,12 @@ impl AllowedHosts {
         };
         HostTexts {
             hosts: self.hosts.iter().map(host).collect(),
-            origins: self.origins.iter().map(|origin| alloc::format!("{origin}")).collect(),
+            origins: self
+                .origins
+                .iter()
+                .map(|origin| alloc::format!("{origin}"))
+                .chain(self.apps.iter().cloned())
+                .collect(),
             any_host: self.any_host,
             any_origin: self.any_origin,
         }
@@ -215,6 +233,18 @@ impl AllowedHosts {
         let hosts = texts.hosts.iter().try_fold(all, |all, host| all.allow_host(host))?;
         texts.origins.iter().try_fold(hosts, |all, origin| all.allow_origin(origin))
     }
+}
+
+/// Returns whether the text is an origin with a scheme other than `http` and `https`.
+fn is_of_app(origin: &str) -> bool {
+    let Some((scheme, host)) = origin.split_once("://") else { return false };
+    let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    let in_host = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#' | b',');
+    Scheme::parse(scheme).is_none()
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(in_scheme)
+        && !host.is_empty()
+        && host.bytes().all(in_host)
 }
 
 fn text(value: &[u8]) -> Option<&str> {
@@ -339,6 +369,28 @@ mod tests {
         assert_eq!(check(&allowed, "web.example", own), Ok(()));
         let plain = Some("http://web.example");
         assert_eq!(check(&allowed, "web.example", plain), Err(HostFault::Origin));
+    }
+
+    #[test]
+    fn an_application_is_allowed_by_its_own_origin() {
+        // Rule: [HSRV-003].
+        let apps = ["tauri://localhost", "chrome-extension://abcdefgh", "app://obsidian.md"];
+        let all = apps.iter().try_fold(AllowedHosts::new(), |all, app| all.allow_origin(app));
+        let allowed = all.unwrap();
+        for app in apps {
+            assert_eq!(check(&allowed, HERE, Some(app)), Ok(()), "{app}");
+            assert_eq!(check(&AllowedHosts::new(), HERE, Some(app)), Err(HostFault::Origin));
+        }
+        for other in ["tauri://LOCALHOST", "tauri://localhost:1", "chrome-extension://b", "app://"]
+        {
+            assert_eq!(check(&allowed, HERE, Some(other)), Err(HostFault::Origin), "{other}");
+        }
+        assert_eq!(AllowedHosts::from_texts(&allowed.texts()), Ok(allowed));
+        for wrong in
+            ["file://", "null", "://a", "1a://b", "a b://c", "app://a/b", "http://a/", "x:y"]
+        {
+            assert!(AllowedHosts::new().allow_origin(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

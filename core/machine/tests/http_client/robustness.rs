@@ -195,7 +195,7 @@ fn an_unreadable_response_or_an_error_without_id_on_its_stream_ends_the_call() {
             (error("null", -7, ""), "call 1 failed: refused, -7"),
             (error("null", -7, "").replace(r#""id":null,"#, ""), "call 1 failed: refused, -7"),
             (result(2, r#"{"a":NaN}"#), "InvalidAnswer(\"not JSON\")"),
-            (result(2, "[]"), "InvalidAnswer(\"`result` is not an object\")"),
+            (result(2, "[1]"), "InvalidAnswer(\"`result` is not an object\")"),
         ] {
             let (mut net, n) = calling_with(ClientLimits::default(), legacy);
             net.answer_head(n, 200, EVENTS);

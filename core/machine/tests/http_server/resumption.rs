@@ -45,6 +45,18 @@ fn an_undelivered_response_is_replayed() {
 }
 
 #[test]
+fn an_empty_event_id_opens_the_stream_like_none() {
+    // Rule: [HSRV-013].
+    for revision in RESUMING {
+        let mut server = server();
+        let session = server.open(revision, "{}");
+        let opened = server.resume(&session, "");
+        assert_eq!(server.reply(opened).status(), 200, "{revision}");
+        assert_eq!(server.reply(opened).state, State::UnderWay);
+    }
+}
+
+#[test]
 fn a_call_with_hundreds_of_progress_events_is_resumed_completely() {
     // Rule: [RESUME-001] [RESUME-006].
     const REPORTS: u32 = 300;

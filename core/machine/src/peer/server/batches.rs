@@ -7,7 +7,7 @@ use mcp_sansio_collections::{Index, Key, Slab};
 use crate::jsonrpc::{self, ErrorObject};
 use crate::peer::connection::Flow;
 use crate::peer::connection::write_error_unread;
-use crate::peer::event::{Cancelled, Event, Subject, Violation};
+use crate::peer::event::{Cancelled, Event, Subject};
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
@@ -119,30 +119,6 @@ impl Server {
         self.batches.as_mut()?.entries.get_mut(key)
     }
 
-    /// Refuses a batch. On a byte stream each request in it is answered, so that no call of the client
-    /// waits in vain; elsewhere the one answer ends them.
-    fn refuse_batch<'f>(
-        &mut self,
-        batch: jsonrpc::Batch<'f>,
-        revision: Option<Revision>,
-        channel: Channel,
-    ) -> Flow<'f> {
-        let refused = jsonrpc::Malformed::batch_refused();
-        let requests = batch.filter_map(|message| match message {
-            Ok(jsonrpc::Message::Request(request)) => Some(request.id),
-            _ => None,
-        });
-        let mut requests = requests.filter(|_| channel == Channel::UNSOLICITED).peekable();
-        let (Some(_), Some(error)) = (requests.peek(), refused.answer()) else {
-            return self.connection.malformed(&refused, revision, channel);
-        };
-        for id in requests {
-            self.connection.answer_unread(Some(&id), &error, revision, channel);
-        }
-        let reaction = self.connection.config.policy.malformed;
-        self.connection.violation(reaction, Violation::Malformed(refused.reason))
-    }
-
     /// Handles a batch: returns the first event and queues the others.
     // MCP 2025-03-26 basic/index#batching [BATCH-001] [BATCH-003]
     // MCP 2025-06-18 basic/transports#stdio [BATCH-010] [STDIO-010]
@@ -156,8 +132,11 @@ impl Server {
         if revision.is_some_and(|revision| revision != BATCHES)
             || !self.config.revisions.contains(BATCHES)
         {
-            let refused = jsonrpc::Malformed::batch_refused();
-            return self.refuse_batch(batch, revision, channel);
+            return self.connection.malformed(
+                &jsonrpc::Malformed::batch_refused(),
+                revision,
+                channel,
+            );
         }
         let key = self.batches.get_or_insert_default().entries.insert(Batch::new(channel));
         let mut first = None;
