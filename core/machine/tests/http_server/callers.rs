@@ -6,6 +6,7 @@ use std::time::Duration;
 use mcp_sansio::{Principal, Revision};
 
 use crate::fixtures::*;
+use crate::reply::State;
 use crate::test_server::{TestServer, Ticket};
 
 /// Sends later requests as this principal.
@@ -137,6 +138,9 @@ fn sessions_of_one_caller_are_bounded() {
     let mut server = server_with(limits(|limits| limits.sessions_per_caller_max = 2));
     as_user(&mut server, "greedy");
     let sessions = [open(&mut server), open(&mut server)];
+    for session in &sessions {
+        server.get(session);
+    }
     let refused = try_to_open(&mut server);
     expect_too_many(&server, refused);
     assert_eq!(server.reply(refused).error(), (-32600, "0".into()));
@@ -145,6 +149,29 @@ fn sessions_of_one_caller_are_bounded() {
     as_user(&mut server, "greedy");
     server.delete(&sessions[0]);
     open(&mut server);
+}
+
+#[test]
+fn sessions_that_a_caller_left_make_room_for_its_next() {
+    // Rule: [SESS-007].
+    let mut server = server_with(limits(|limits| limits.sessions_per_caller_max = 3));
+    as_user(&mut server, "modest");
+    let other = open(&mut server);
+    as_user(&mut server, "greedy");
+    let [left, listening, used] = [(); 3].map(|()| open(&mut server));
+    let stream = server.get(&listening);
+    let call = server.post(&used, &call(1));
+    let asked = server.asked();
+    for _ in 0..100 {
+        open(&mut server);
+        assert_eq!(ping(&mut server, &left), 404);
+    }
+    server.answer_to(asked.handle);
+    assert_eq!(server.reply(call).status(), 200);
+    assert_eq!(server.reply(stream).state, State::UnderWay);
+    assert_eq!(ping(&mut server, &listening), 200);
+    as_user(&mut server, "modest");
+    assert_eq!(ping(&mut server, &other), 200);
 }
 
 #[test]
@@ -197,8 +224,13 @@ fn anonymous_callers_are_identified_by_address() {
         ("2001:db8:0:2::1", 200),
     ] {
         from(&mut server, address);
-        let opened = try_to_open(&mut server);
-        assert_eq!(server.reply(opened).status(), status, "{address}");
+        if status == 200 {
+            let session = open(&mut server);
+            server.get(&session);
+        } else {
+            let refused = try_to_open(&mut server);
+            expect_too_many(&server, refused);
+        }
     }
     // A principal has its own quota, whatever its address.
     as_user(&mut server, "192.0.2.1");
@@ -216,6 +248,7 @@ fn a_session_can_change_its_address_and_counts_for_the_first() {
     let session = open(&mut server);
     from(&mut server, "192.0.2.2");
     assert_eq!(ping(&mut server, &session), 200);
+    server.get(&session);
     open(&mut server);
     from(&mut server, "192.0.2.1");
     let refused = try_to_open(&mut server);

@@ -81,9 +81,15 @@ fn exchanges() {
 fn sessions() {
     let mut server = server_with(limits(|limits| limits.sessions_max = 8));
     from(&mut server, GREEDY);
+    for _ in 0..6 {
+        let session = server.open(Revision::V2025_11_25, "{}");
+        server.get(&session);
+    }
     let opening = initialize(Revision::V2025_11_25, "{}");
-    let opened: Vec<_> = (0..8).map(|_| server.request("POST", "/mcp", &POST, &opening)).collect();
-    assert_eq!(opened.iter().filter(|reply| status(&server, **reply) == 200).count(), 6);
+    for _ in 0..2 {
+        let refused = server.request("POST", "/mcp", &POST, &opening);
+        assert_eq!(status(&server, refused), 429);
+    }
     from(&mut server, MODEST);
     server.open(Revision::V2025_11_25, "{}");
 }

@@ -20,13 +20,24 @@ impl Server {
     /// whether a session could be ended. It chooses the least recently used session without a
     /// request or an open stream, or else one that only listens. The client of that session gets
     /// 404 and opens a new one.
-    // MCP 2025-11-25 basic/transports#session-management [SESS-007] [SESS-008]
     pub(super) fn displace_session(&mut self, now: Instant) -> bool {
         let Some(greediest) = self.callers.greediest() else { return false };
-        let Some(ends) = self.callers.ends_mut(Some(greediest)) else { return false };
+        self.displace_session_of(greediest, true, now)
+    }
+
+    /// Ends the least recently used session of a caller that has no request and no open stream, or
+    /// else, if `listening` is set, one that only listens.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-007] [SESS-008]
+    pub(super) fn displace_session_of(
+        &mut self,
+        caller: Key,
+        listening: bool,
+        now: Instant,
+    ) -> bool {
+        let Some(ends) = self.callers.ends_mut(Some(caller)) else { return false };
         let mut slot = ends.oldest;
-        let mut listening = None;
-        for _ in 0..LOOKS_MAX.min(self.callers.sessions(greediest)) {
+        let mut listener = None;
+        for _ in 0..LOOKS_MAX.min(self.callers.sessions(caller)) {
             let Some(key) = self.connections.key_at(slot) else { break };
             let Some(Connection { machine, session: Some(session), .. }) =
                 self.connections.get(key)
@@ -40,13 +51,12 @@ impl Server {
                 self.end_session(key, now);
                 return true;
             } else {
-                listening = listening.or(Some(key));
+                listener = listener.or(Some(key));
             }
         }
-        if let Some(key) = listening {
-            self.end_session(key, now);
-        }
-        listening.is_some()
+        let Some(key) = listener.filter(|_| listening) else { return false };
+        self.end_session(key, now);
+        true
     }
 
     /// Marks a session as the most recently used one of its caller.

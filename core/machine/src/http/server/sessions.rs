@@ -75,7 +75,8 @@ impl Server {
         Ok(key)
     }
 
-    /// Counts another session of a caller, or refuses it.
+    /// Makes room for another session of a caller, or refuses it. Few clients end their sessions, so a
+    /// caller with all of its share gives up those that it left.
     pub(super) fn check_session_limits(
         &mut self,
         caller: Option<Key>,
@@ -83,7 +84,8 @@ impl Server {
         now: Instant,
     ) -> Result<(), Response> {
         let most = self.options.limits.sessions_per_caller_max;
-        if caller.is_some_and(|caller| self.callers.sessions(caller) >= most) {
+        let greedy = caller.filter(|caller| self.callers.sessions(*caller) >= most);
+        if greedy.is_some_and(|caller| !self.displace_session_of(caller, false, now)) {
             return Err(SharedResource::Sessions.refusal(Exhausted::Share).to_response(request));
         }
         let has_room = self.sessions.len() < self.options.limits.sessions_max;
