@@ -313,6 +313,18 @@ mod tests {
     }
 
     #[test]
+    fn a_redirect_uri_has_the_address_or_the_name_of_this_machine() {
+        let address = address();
+        assert_eq!(address.redirect_uri(), "http://127.0.0.1:4321/callback");
+        assert_eq!(address.localhost_redirect_uri(), "http://localhost:4321/callback");
+        assert!(address.has(&address.redirect_uri()));
+        assert!(address.has(&address.localhost_redirect_uri()));
+        for other in ["http://localhost:4322/callback", "http://localhost:4321/other", ""] {
+            assert!(!address.has(other), "{other}");
+        }
+    }
+
+    #[test]
     fn an_invalid_redirect_is_refused() {
         let host = "Host: 127.0.0.1:4321\r\n";
         for (line, fields, reply) in [
