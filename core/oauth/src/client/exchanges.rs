@@ -543,7 +543,7 @@ impl AuthorizationClient {
 
     /// Sends the optional streams that wait for another token than the one they were refused with.
     pub(super) fn send_streams(&mut self, now: Instant) {
-        for held in self.waiting.take_for_token(self.token_number()) {
+        while let Some(held) = self.waiting.take_for_token(self.token_number()) {
             self.send_authorized(held, now);
         }
     }

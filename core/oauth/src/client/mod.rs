@@ -360,7 +360,7 @@ impl AuthorizationClient {
         while let Some(held) = self.take_unproven() {
             self.refuse(held.inner(), Arc::clone(&failure));
         }
-        for held in self.waiting.take_for_token(u64::MAX) {
+        while let Some(held) = self.waiting.take_for_token(u64::MAX) {
             self.refuse(held.inner(), Arc::clone(&failure));
         }
     }

@@ -231,12 +231,12 @@ impl WaitingRequests {
         taken
     }
 
-    /// Takes the requests that wait for another token than the one with this number, which is
-    /// current. Linear.
-    pub(super) fn take_for_token(&mut self, number: u64) -> Vec<Box<RetryableRequest>> {
-        let ready =
-            |it: &mut Entry| matches!(it.until, WaitReason::Token) && it.held.token != number;
-        self.0.extract_if(.., ready).map(|it| it.held).collect()
+    /// Takes one of the requests that wait for another token, if the one with this number is not
+    /// the one that it was refused with.
+    pub(super) fn take_for_token(&mut self, number: u64) -> Option<Box<RetryableRequest>> {
+        let ready = |it: &Entry| matches!(it.until, WaitReason::Token) && it.held.token != number;
+        let at = self.0.iter().position(ready)?;
+        Some(self.0.remove(at).held)
     }
 
     /// Takes the request whose proof this action signs, with the signed data.
