@@ -99,10 +99,10 @@ fn unopened(url: &Location, reason: CloseReason, cause: Option<ConnectorError>) 
             let body = body.map_or_else(String::new, |it| format!(": {it}"));
             let challenge = challenge.and_then(|it| TransportFailure::excerpt(it.as_bytes()));
             let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
-            let (refuses, hint) = match (status, &challenge) {
+            let (refuses, hint) = match (status, challenge.is_empty()) {
                 (401, _) => ("requires authorization", "use `--sign-in` to sign in"),
                 // Some servers mean 401.
-                (_, Some(_)) => (
+                (_, false) => (
                     "denies access",
                     "sign in, or ask its operator for the permission or the scope",
                 ),
