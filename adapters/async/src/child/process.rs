@@ -156,7 +156,7 @@ fn advise(program: &OsStr, directory: Option<&Path>, source: &io::Error) -> Stri
         let directory = directory.display();
         return format!("its working directory `{directory}` does not exist; create it");
     }
-    let file = directory.unwrap_or(Path::new("")).join(program);
+    let file = directory.unwrap_or_else(|| Path::new("")).join(program);
     if source.kind() == io::ErrorKind::NotFound && is_path && file.is_file() {
         return advise_on_interpreter(&file);
     }
