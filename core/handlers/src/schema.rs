@@ -10,7 +10,8 @@ use mcp_sansio::protocol::{
 };
 use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
-use schemars::transform::RecursiveTransform;
+use schemars::transform::{RecursiveTransform, transform_subschemas};
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde_json::Value;
 
@@ -57,7 +58,8 @@ pub trait DescribedOutput {
 
 impl<T: schemars::JsonSchema> DescribedOutput for Structured<T> {
     fn schema() -> Json {
-        root(SchemaSettings::default().for_serialize(), T::json_schema)
+        let settings = settings().for_serialize().with_transform(plain);
+        root(settings, SchemaGenerator::subschema_for::<T>)
     }
 }
 
@@ -228,11 +230,14 @@ impl<'de> Deserializer<'de> for FieldNames<'_> {
     }
 }
 
-/// The parts of an object's schema that prompt arguments are made of.
-#[derive(serde::Deserialize)]
+/// The members of a schema.
+type Members = serde_json::Map<String, Value>;
+
+/// The fields that an object's schema describes.
+#[derive(Deserialize)]
 struct Fields {
     #[serde(default)]
-    properties: serde_json::Map<String, Value>,
+    properties: Members,
     #[serde(default)]
     required: Vec<String>,
 }
@@ -250,52 +255,67 @@ pub(super) fn prompt_arguments(schema: &Json) -> Vec<PromptArgument> {
     properties.into_iter().map(argument).collect()
 }
 
-/// Returns the JSON Schema of arguments, as the hosts of models convert it: it has `properties`,
-/// and an optional property is one that is not required, not one that may be `null`.
+/// Returns the JSON Schema of arguments, as the hosts of models convert it: an object with
+/// `properties`, in which an optional property is one that is not required, not one that may be
+/// `null`.
 // Hosts look for `properties` without a check, and for one name in `type`: smolagents, Semantic
 // Kernel and AutoGen fail to convert all tools of a server if one has another schema.
 fn of<T: schemars::JsonSchema>() -> Json {
-    let settings = SchemaSettings::default()
+    let settings = settings()
         .with_transform(RecursiveTransform(without_null_properties))
+        .with_transform(plain)
+        .with_transform(as_one_object)
         .with_transform(with_object_type)
         .with_transform(with_properties);
-    root(settings, T::json_schema)
+    root(settings, SchemaGenerator::subschema_for::<T>)
 }
 
 /// Returns the JSON Schema of a form with the fields of `T`: without references, and an optional
 /// field is one that is not required, not one that may be `null`.
 pub(super) fn of_form<T: schemars::JsonSchema>() -> Json {
-    let settings = SchemaSettings::draft2020_12()
-        .with(|settings| {
-            settings.inline_subschemas = true;
-            settings.meta_schema = None;
-        })
+    let settings = settings()
         .with_transform(RecursiveTransform(without_null))
         .with_transform(RecursiveTransform(with_titles));
-    root(settings, T::json_schema)
+    root(settings, SchemaGenerator::subschema_for::<T>)
+}
+
+/// The settings of all schemas: only recursive types have references, and there is no `$schema`,
+/// because many hosts know no other schema than the dialect that they assume.
+// MCP 2026-07-28 basic/index#schema-dialect [JSCH-001]: 2020-12 is the dialect without `$schema`.
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    })
 }
 
 /// Writes an enum with documented variants as forms have choices: with titles.
 fn with_titles(schema: &mut Schema) {
     let Some(members) = schema.as_object_mut() else { return };
-    let Some(Value::Array(variants)) = members.get("oneOf") else { return };
-    let mut choices = Vec::new();
-    for variant in variants {
-        let single = variant.get("const").cloned();
-        let several = variant.get("enum").and_then(Value::as_array).cloned();
-        let values = single.map(|value| alloc::vec![value]).or(several).unwrap_or_default();
-        if values.is_empty() || !values.iter().all(Value::is_string) {
-            return;
-        }
-        let title = variant.get("title").or_else(|| variant.get("description"));
-        choices.extend(
-            values.iter().map(
-                |value| serde_json::json!({ "const": value, "title": title.unwrap_or(value) }),
-            ),
-        );
-    }
-    members.insert("oneOf".into(), choices.into());
+    let Some(choices) = choices(members) else { return };
+    let titled = choices.into_iter().map(|(value, text)| {
+        let title = text.unwrap_or_else(|| value.clone());
+        serde_json::json!({ "const": value, "title": title })
+    });
+    members.insert("oneOf".into(), titled.collect());
     members.insert("type".into(), "string".into());
+}
+
+/// Returns the names of an enum of names, each with the text of its variant.
+fn choices(members: &Members) -> Option<Vec<(Value, Option<Value>)>> {
+    const KNOWN: [&str; 6] = ["const", "enum", "type", "title", "description", "deprecated"];
+    let mut choices = Vec::new();
+    for variant in members.get("oneOf")?.as_array()? {
+        let single = variant.get("const").map(core::slice::from_ref);
+        let values = single.or_else(|| variant.get("enum")?.as_array().map(Vec::as_slice))?;
+        let is_plain = variant.as_object()?.keys().all(|key| KNOWN.contains(&key.as_str()));
+        if values.is_empty() || !is_plain || !values.iter().all(Value::is_string) {
+            return None;
+        }
+        let text = variant.get("title").or_else(|| variant.get("description"));
+        choices.extend(values.iter().map(|value| (value.clone(), text.cloned())));
+    }
+    Some(choices)
 }
 
 /// Returns the complete schema of a type, from the part that `describe` returns.
@@ -307,9 +327,6 @@ fn root(settings: SchemaSettings, describe: fn(&mut SchemaGenerator) -> Schema) 
     let mut schema = describe(&mut generator);
     let definitions = generator.take_definitions(false);
     let members = schema.ensure_object();
-    if let Some(meta_schema) = &generator.settings().meta_schema {
-        members.insert("$schema".into(), meta_schema.as_ref().into());
-    }
     if !definitions.is_empty() {
         match members.get_mut("$defs") {
             Some(Value::Object(own)) => own.extend(definitions),
@@ -320,6 +337,225 @@ fn root(settings: SchemaSettings, describe: fn(&mut SchemaGenerator) -> Schema) 
         transform.transform(&mut schema);
     }
     Json::from_serialize(&schema).expect("a schema is JSON")
+}
+
+/// The formats of JSON Schema. Validators know them; some, such as Ajv, refuse a schema with
+/// another one, as `schemars` has for numbers.
+const FORMATS: [&str; 19] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "time",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
+/// Replaces what hosts of models refuse by what means the same: schemas that are `true`, `const`,
+/// enums of names whose variants are schemas, and formats that JSON Schema does not have.
+// Gemini has neither `const` nor `true`. Claude drops the tools of a server with the latter.
+fn plain(schema: &mut Schema) {
+    let members = schema.ensure_object();
+    // Every host knows `false` here, and it is no schema for a value.
+    let is_boolean = members.get("additionalProperties").is_some_and(Value::is_boolean);
+    let boolean = is_boolean.then(|| members.remove("additionalProperties")).flatten();
+    transform_subschemas(&mut plain, schema);
+    let members = schema.ensure_object();
+    members.extend(boolean.map(|boolean| ("additionalProperties".into(), boolean)));
+    let format = members.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| !FORMATS.contains(&format)) {
+        members.remove("format");
+    }
+    if !members.contains_key("enum")
+        && let Some(value) = members.remove("const")
+    {
+        members.insert("enum".into(), Value::Array(alloc::vec![value]));
+    }
+    if let Some(choices) = choices(members)
+        && !members.contains_key("enum")
+    {
+        members.remove("oneOf");
+        let lines =
+            choices.iter().filter_map(|(name, text)| line(name.as_str(), &[], text.as_ref()));
+        describe(members, &lines.collect::<Vec<_>>());
+        members.insert("enum".into(), choices.into_iter().map(|(name, _)| name).collect());
+        members.insert("type".into(), "string".into());
+    }
+}
+
+/// Returns a line that describes a variant: its name, its fields and its text.
+fn line(name: Option<&str>, fields: &[&str], text: Option<&Value>) -> Option<String> {
+    let (mut line, text) = (String::from("-"), text.and_then(Value::as_str));
+    if fields.is_empty() && text.is_none() {
+        return None;
+    }
+    for (index, field) in name.iter().chain(fields).enumerate() {
+        let separator = match index {
+            0 if name.is_some() => " ",
+            0 | 1 if index == usize::from(name.is_some()) => " with ",
+            _ => ", ",
+        };
+        line.extend([separator, "`", field, "`"]);
+    }
+    line.extend(text.into_iter().flat_map(|text| [": ", text]));
+    Some(line)
+}
+
+/// Adds lines to the description of a schema.
+fn describe(members: &mut Members, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let own = members.get("description").and_then(Value::as_str).map(String::from);
+    let all: Vec<String> = own.into_iter().chain(lines.iter().cloned()).collect();
+    members.insert("description".into(), all.join("\n").into());
+}
+
+/// Writes the arguments that an enum describes as one object with the fields of all variants.
+/// Descriptions say which of them a variant has, and serde checks it. Without change, if a constraint
+/// would be lost that serde does not check.
+// Anthropic and OpenAI refuse a request with a tool whose schema is a `oneOf`, `anyOf` or `allOf`.
+fn as_one_object(schema: &mut Schema) {
+    let Some(members) = schema.as_object_mut() else { return };
+    let key = if members.contains_key("oneOf") { "oneOf" } else { "anyOf" };
+    if let Some(Value::Array(variants)) = members.get(key)
+        && let Some(merged) = merged(members, variants)
+    {
+        members.remove(key);
+        members.extend(merged);
+    }
+}
+
+/// A variant of an enum whose values are objects.
+struct Variant<'a> {
+    fields: Fields,
+    is_closed: bool,
+    text: Option<&'a Value>,
+}
+
+impl<'a> Variant<'a> {
+    fn read(schema: &'a Value) -> Option<Self> {
+        const KNOWN: [&str; 7] = [
+            "type",
+            "properties",
+            "required",
+            "additionalProperties",
+            "title",
+            "description",
+            "deprecated",
+        ];
+        let members = schema.as_object()?;
+        let is_known = members.keys().all(|key| KNOWN.contains(&key.as_str()));
+        let is_closed = match members.get("additionalProperties") {
+            None => false,
+            Some(Value::Bool(false)) => true,
+            Some(_) => return None,
+        };
+        (is_known && members.get("type")? == "object").then_some(())?;
+        let text = members.get("description").or_else(|| members.get("title"));
+        Some(Self { fields: Fields::deserialize(schema).ok()?, is_closed, text })
+    }
+
+    /// Returns the name of the variant, if the field `tag` contains it.
+    fn name(&self, tag: &str) -> Option<&str> {
+        match &self.fields.properties.get(tag)?.get("enum")?.as_array()?[..] {
+            [name] => name.as_str(),
+            _ => None,
+        }
+    }
+
+    /// Whether it is what serde writes without a tag: an object with one member.
+    fn is_one_member(&self) -> bool {
+        self.is_closed && self.fields.required.len() == 1 && self.fields.properties.len() == 1
+    }
+}
+
+/// Returns the members of a schema that replace the `variants` of an enum in the schema `outer`.
+fn merged(outer: &Members, variants: &[Value]) -> Option<Members> {
+    if ["allOf", "additionalProperties"].iter().any(|key| outer.contains_key(*key)) {
+        return None;
+    }
+    let Fields { mut properties, mut required } = Fields::deserialize(outer).ok()?;
+    let variants: Vec<Variant<'_>> = variants.iter().map(Variant::read).collect::<Option<_>>()?;
+    let in_all = |name: &&String| variants.iter().all(|it| it.fields.required.contains(name));
+    let mut common: Vec<String> =
+        variants.first()?.fields.required.iter().filter(in_all).cloned().collect();
+    let is_tag = |name: &&String| variants.iter().all(|it| it.name(name).is_some());
+    let tag = common.iter().find(is_tag).map(String::as_str);
+    let is_closed = properties.is_empty() && variants.iter().all(|variant| variant.is_closed);
+    let of_one_member = is_closed && variants.iter().all(Variant::is_one_member);
+    let mut merged = Members::new();
+    let mut lines = Vec::new();
+    for variant in &variants {
+        let fields = &variant.fields.properties;
+        let names = fields.keys().map(String::as_str).filter(|name| Some(*name) != tag);
+        let name = tag.and_then(|tag| variant.name(tag));
+        lines.extend(line(name, &names.collect::<Vec<_>>(), variant.text));
+        for (name, field) in fields {
+            unite(&mut properties, name, field, tag == Some(name))?;
+        }
+    }
+    if of_one_member {
+        merged.extend(["minProperties", "maxProperties"].map(|key| (key.into(), 1.into())));
+    }
+    match tag {
+        Some(tag) => describe(properties.get_mut(tag)?.as_object_mut()?, &lines),
+        None => {
+            merged
+                .extend(outer.get("description").map(|text| ("description".into(), text.clone())));
+            describe(&mut merged, &lines);
+        }
+    }
+    if is_closed {
+        merged.insert("additionalProperties".into(), false.into());
+    }
+    common.retain(|name| !required.contains(name));
+    required.extend(common);
+    if !required.is_empty() {
+        merged.insert("required".into(), required.into());
+    }
+    merged.extend([("type".into(), "object".into()), ("properties".into(), properties.into())]);
+    Some(merged)
+}
+
+/// Adds the field of a variant to those of the variants before. `None`: they have another field of
+/// this name. Only the tag may differ, which serde checks.
+fn unite(properties: &mut Members, name: &str, field: &Value, is_tag: bool) -> Option<()> {
+    let Some(known) = properties.get_mut(name) else {
+        properties.insert(name.into(), field.clone());
+        return Some(());
+    };
+    let (mut others, mut own) = (known.clone(), field.clone());
+    for schema in [&mut others, &mut own] {
+        let schema = schema.as_object_mut()?;
+        schema.remove("description");
+        if is_tag {
+            schema.remove("enum");
+        }
+    }
+    (others == own).then_some(())?;
+    let known = known.as_object_mut()?;
+    if is_tag {
+        known.get_mut("enum")?.as_array_mut()?.extend(field["enum"].as_array()?.iter().cloned());
+    }
+    if let Some(text) = field["description"].as_str()
+        && known.get("description").and_then(Value::as_str) != Some(text)
+    {
+        describe(known, &[text.into()]);
+    }
+    Some(())
 }
 
 /// States the type of an enum whose variants all are objects, such as one with a tag, as a tool's
@@ -427,11 +663,189 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_that_of_the_schemars_generator_without_the_name_of_the_type() {
-        let mut theirs = SchemaGenerator::default().into_root_schema_for::<Place>();
-        assert!(theirs.get("$defs").is_some());
-        assert_eq!(theirs.remove("title"), Some("Place".into()));
-        assert_eq!(of::<Place>(), Json::from_serialize(&theirs).unwrap());
+    fn a_schema_has_nothing_that_hosts_of_models_refuse() {
+        let point = json!({
+            "type": "object",
+            "properties": { "x": { "type": "number" }, "y": { "type": "number" } },
+            "required": ["x", "y"],
+        });
+        let place = json!({
+            "type": "object",
+            "properties": {
+                "at": {
+                    "description": "Where it is",
+                    "type": point["type"], "properties": point["properties"],
+                    "required": point["required"],
+                },
+                "names": { "type": "array", "items": { "type": "string" } },
+            },
+            "required": ["at", "names"],
+        });
+        assert_eq!(arguments::<Place>(), place);
+        let results: Value = <Structured<Place> as DescribedOutput>::schema().decode().unwrap();
+        assert_eq!(results, place);
+
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        struct Any {
+            value: Value,
+            values: Vec<Value>,
+            members: BTreeMap<String, Value>,
+            #[schemars(extend("format" = "date"))]
+            day: String,
+            letter: char,
+            count: core::num::NonZeroU32,
+        }
+        let expected = json!({
+            "value": {},
+            "values": { "type": "array", "items": {} },
+            "members": { "type": "object", "additionalProperties": true },
+            "day": { "type": "string", "format": "date" },
+            "letter": { "type": "string", "minLength": 1, "maxLength": 1 },
+            "count": { "type": "integer", "minimum": 1 },
+        });
+        assert_eq!(arguments::<Any>()["properties"], expected);
+    }
+
+    /// What to do with a note.
+    #[derive(schemars::JsonSchema, serde::Deserialize)]
+    #[serde(tag = "action", rename_all = "lowercase")]
+    #[expect(dead_code, reason = "only its schema is wanted")]
+    enum Edit {
+        /// Adds a line.
+        Add {
+            /// Its text
+            line: String,
+            place: Option<u32>,
+        },
+        Remove {
+            /// Counted from 1
+            #[schemars(range(min = 1))]
+            at: u32,
+        },
+        /// Removes all lines.
+        Clear,
+    }
+
+    #[derive(schemars::JsonSchema, serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Unit {
+        /// As in most countries
+        Celsius,
+        Fahrenheit,
+        /// From absolute zero
+        Kelvin,
+    }
+
+    #[derive(schemars::JsonSchema, serde::Deserialize)]
+    #[expect(dead_code, reason = "only its schema is wanted")]
+    enum Shape {
+        /// Around the middle
+        Circle {
+            radius: u32,
+        },
+        Square(u32),
+    }
+
+    #[derive(schemars::JsonSchema, serde::Deserialize)]
+    #[serde(untagged)]
+    #[expect(dead_code, reason = "only its schema is wanted")]
+    enum Key {
+        /// The newest one
+        Name {
+            name: String,
+        },
+        Number {
+            number: u8,
+            name: Option<String>,
+        },
+    }
+
+    #[test]
+    fn the_names_of_an_enum_are_one_list_with_the_documentation_in_the_description() {
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        struct Reading {
+            /// How to write it
+            unit: Unit,
+            other: Option<Unit>,
+        }
+
+        let names = json!(["fahrenheit", "celsius", "kelvin"]);
+        let lines = "- `celsius`: As in most countries\n- `kelvin`: From absolute zero";
+        let schema = arguments::<Reading>();
+        let text = alloc::format!("How to write it\n{lines}");
+        let unit = json!({ "type": "string", "enum": names, "description": text });
+        assert_eq!(schema["properties"]["unit"], unit);
+        let other = json!({ "type": "string", "enum": names, "description": lines });
+        assert_eq!(schema["properties"]["other"], other);
+    }
+
+    #[test]
+    fn an_enum_of_all_arguments_is_one_object() {
+        let edit = json!({
+            "type": "object",
+            "description": "What to do with a note.",
+            "properties": {
+                "action": {
+                    "type": "string",
+                    "enum": ["add", "remove", "clear"],
+                    "description": "- `add` with `line`, `place`: Adds a line.\n\
+                        - `remove` with `at`\n- `clear`: Removes all lines.",
+                },
+                "line": { "type": "string", "description": "Its text" },
+                "place": { "type": "integer", "minimum": 0 },
+                "at": { "type": "integer", "minimum": 1, "description": "Counted from 1" },
+            },
+            "required": ["action"],
+        });
+        assert_eq!(arguments::<Edit>(), edit);
+        let circle = json!({
+            "type": "object",
+            "properties": { "radius": { "type": "integer", "minimum": 0 } },
+            "required": ["radius"],
+        });
+        let shape = json!({
+            "type": "object",
+            "description": "- with `Circle`: Around the middle\n- with `Square`",
+            "properties": { "Circle": circle, "Square": { "type": "integer", "minimum": 0 } },
+            "additionalProperties": false,
+            "minProperties": 1,
+            "maxProperties": 1,
+        });
+        assert_eq!(arguments::<Shape>(), shape);
+        let key = json!({
+            "type": "object",
+            "description": "- with `name`: The newest one\n- with `name`, `number`",
+            "properties": {
+                "name": { "type": "string" },
+                "number": { "type": "integer", "minimum": 0, "maximum": 255 },
+            },
+        });
+        assert_eq!(arguments::<Key>(), key);
+    }
+
+    #[test]
+    fn variants_whose_fields_have_different_constraints_stay_apart() {
+        #[derive(schemars::JsonSchema)]
+        #[serde(tag = "action")]
+        #[expect(dead_code, reason = "only its schema is wanted")]
+        enum Access {
+            Read {
+                path: String,
+            },
+            Write {
+                #[schemars(regex(pattern = "^/tmp/"))]
+                path: String,
+            },
+        }
+
+        let schema = arguments::<Access>();
+        assert_eq!(schema["oneOf"][1]["properties"]["path"]["pattern"], "^/tmp/");
+        assert_eq!(schema["oneOf"][1]["properties"]["action"]["enum"], json!(["Write"]));
+        assert_eq!(schema["type"], "object");
+        let results: Value = <Structured<Edit> as DescribedOutput>::schema().decode().unwrap();
+        assert!(results["oneOf"].is_array(), "{results}");
     }
 
     #[test]
@@ -505,12 +919,13 @@ mod tests {
         }
 
         assert_eq!(arguments::<Optional>().get("required"), None);
-        let days = json!({ "type": "integer", "format": "uint8", "minimum": 0, "maximum": 7 });
         let expected = json!({
-            "days": days,
-            "unit": { "$ref": "#/$defs/Unit", "description": "How to write it" },
+            "days": { "type": "integer", "minimum": 0, "maximum": 7 },
+            "unit": {
+                "type": "string", "enum": ["Celsius", "Kelvin"], "description": "How to write it",
+            },
             "order": { "type": "string", "enum": ["Up", "Down"] },
-            "near": { "$ref": "#/$defs/Point" },
+            "near": arguments::<Point>(),
             "twice": { "type": "string" },
             "names": { "type": "array", "items": { "type": "string" } },
         });

@@ -76,6 +76,7 @@ mod refused_heads;
 mod respawn;
 mod response_cache;
 mod scheduling;
+mod schemas;
 mod sealing;
 mod server;
 mod server_items;

@@ -87,10 +87,11 @@ fn models_see_the_choices() {
         .iter()
         .map(|tool| serde_json::from_str(tool.input_schema.as_str()).unwrap())
         .collect();
-    assert_eq!(schemas[0]["$defs"]["Unit"]["enum"], json!(["celsius", "fahrenheit"]));
+    assert_eq!(schemas[0]["properties"]["unit"]["enum"], json!(["celsius", "fahrenheit"]));
     assert_eq!(schemas[1]["type"], "object");
     assert_eq!(schemas[1]["description"], "What to do with a note.");
-    assert_eq!(schemas[1]["oneOf"][0]["properties"]["action"]["const"], "add");
+    assert_eq!(schemas[1]["properties"]["action"]["enum"], json!(["add", "remove", "clear"]));
+    assert_eq!(schemas[1]["required"], json!(["action"]));
     assert_eq!(schemas[2]["type"], "object");
 }
 

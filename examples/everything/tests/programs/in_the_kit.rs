@@ -1,11 +1,11 @@
 //! The everything server in the test kit: without a process, a socket or a runtime.
 
 use everything::runtime::Runtime;
-use everything::server;
+use everything::{bench, server};
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_handlers::Host;
 use mcp_sansio_test::{Identity, connect, connect_http};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn host(revision: Revision) -> Host {
     Host::new("test", "1.0.0").revisions(Revisions::only(revision))
@@ -49,4 +49,48 @@ fn all_names_are_valid() {
         server::server(Runtime::Std, tasks).endpoint(0).unwrap();
     }
     server::with_extensions(server::server(Runtime::Std, true)).endpoint(0).unwrap();
+}
+
+/// Returns what known hosts of models refuse in a part of a schema.
+fn refused(schema: &Value) -> Vec<String> {
+    const FORMATS: [&str; 9] =
+        ["date", "date-time", "duration", "email", "hostname", "regex", "time", "uri", "uuid"];
+    let mut found = Vec::new();
+    for (key, value) in schema.as_object().into_iter().flatten() {
+        let is_bad = match key.as_str() {
+            "$schema" | "$defs" | "$ref" | "const" => true,
+            "format" => !FORMATS.contains(&value.as_str().unwrap()),
+            "properties" => value.as_object().unwrap().values().any(Value::is_boolean),
+            "items" => value.is_boolean(),
+            _ => false,
+        };
+        if is_bad {
+            found.push(format!("{key}: {value}"));
+        }
+    }
+    let parts = schema.as_object().into_iter().flat_map(|members| members.values());
+    for part in parts.chain(schema.as_array().into_iter().flatten()) {
+        found.extend(refused(part));
+    }
+    found
+}
+
+#[test]
+fn no_derived_schema_has_what_hosts_of_models_refuse() {
+    let everything = server::with_extensions(server::server(Runtime::Std, true));
+    for server in [everything, bench::server()] {
+        let (client, mut pair) = connect(&server, &host(Revision::LATEST));
+        for tool in pair.run(client.all_tools()).unwrap() {
+            // Written by hand, for the conformance suite.
+            if tool.name == "json_schema_2020_12_tool" {
+                continue;
+            }
+            for schema in [Some(tool.input_schema), tool.output_schema].into_iter().flatten() {
+                let schema: Value = serde_json::from_str(schema.as_str()).unwrap();
+                assert_eq!(refused(&schema), [""; 0], "{}: {schema}", tool.name);
+                let choices = ["oneOf", "anyOf", "allOf"].map(|key| schema.get(key));
+                assert_eq!(choices, [None; 3], "{}", tool.name);
+            }
+        }
+    }
 }
