@@ -212,6 +212,9 @@ fn check_prompt_arguments(prompt: &Prompt, filled: Option<&RawJson<'_>>) -> Chec
         .collect();
     for member in filled.into_iter().flat_map(RawJson::members) {
         let name = member.name();
+        if member.value == RawJson::NULL {
+            continue;
+        }
         // MCP 2026-07-28 schema.json#GetPromptRequest [PRMT-002]: string values only.
         if !is_string(&member.value) {
             return Err(wrong(format!("the argument `{}` must be a string", shown(&name))));

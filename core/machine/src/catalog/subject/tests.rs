@@ -111,6 +111,13 @@ fn a_prompt_must_exist_and_its_required_arguments_must_be_strings() {
 }
 
 #[test]
+fn null_is_a_missing_argument_of_a_prompt() {
+    passes(Method::PromptsGet, r#"{"name":"p","arguments":{"must":"x","may":null,"z":null}}"#);
+    let message = refused(Method::PromptsGet, r#"{"name":"p","arguments":{"must":null}}"#);
+    assert_eq!(message, "missing required argument: must");
+}
+
+#[test]
 fn a_resource_must_be_listed_or_match_a_template() {
     // Rule: [RSRC-009] [RSRC-010] [RSRC-012] [RSRC-014].
     for method in [Method::ResourcesRead, Method::ResourcesSubscribe] {
