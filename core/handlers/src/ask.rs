@@ -8,12 +8,12 @@ use core::ops::{Deref, DerefMut};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use mcp_sansio::jsonrpc::{ErrorObject, Json};
+use mcp_sansio::jsonrpc::{ErrorObject, Json, JsonError};
 use mcp_sansio::peer::{CommandError, Request, RequestHandle, ServerMachine as _};
 use mcp_sansio::protocol::{
     CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams, ElicitSchema,
     ElicitUrlParams, InputRequest, InputRequests, InputRequiredResult, ListRootsResult,
-    PrimitiveSchema,
+    LoggingLevel, PrimitiveSchema,
 };
 use mcp_sansio::{Instant, Revision};
 use serde::Deserialize;
@@ -68,9 +68,7 @@ impl Context {
         let Some(Answered { action, content }) = self.input_result(key)? else { return Ok(None) };
         let content = match content {
             Some(content) if action == ElicitAction::Accept => {
-                Some(content.decode().map_err(|error| {
-                    HandlerError::invalid_params(alloc::format!("the answer to `{key}`: {error}"))
-                })?)
+                Some(content.decode().map_err(|error| invalid(key, &error))?)
             }
             _ => None,
         };
@@ -98,11 +96,12 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The client refused, or its answer is not valid.
+    /// The client refused, or its answer is not valid. Malformed roots are left out, and
+    /// named in a log message to the client.
     // As `sampled`.
     #[inline]
     pub fn roots(&self, key: &str) -> Result<Option<ListRootsResult>, HandlerError> {
-        self.input_result(key)
+        self.lossy_result(key)
     }
 
     /// Returns the state that the handler gave to [`InputRequired::state`]. A modern client
@@ -119,17 +118,28 @@ impl Context {
         key: &str,
     ) -> Result<Option<T>, HandlerError> {
         if let Some(error) = self.inputs().refusal(key) {
-            return Err(HandlerError::failed(alloc::format!("`{key}` was refused: {error}")));
+            return Err(HandlerError::failed(alloc::format!("`{key}` was not answered: {error}")));
         }
         let Some(response) = self.inputs().response(key) else { return Ok(None) };
-        match response.decode() {
-            Ok(result) => Ok(Some(result)),
-            Err(error) => {
-                let message = alloc::format!("the answer to `{key}`: {error}");
-                Err(HandlerError::invalid_params(message))
-            }
-        }
+        response.decode().map(Some).map_err(|error| invalid(key, &error))
     }
+
+    /// Like [`input_result`](Self::input_result), without the malformed elements of lists in the
+    /// answer, which a log message to the client names.
+    fn lossy_result<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, HandlerError> {
+        let read = self.input_result::<Json>(key)?.map(|answer| answer.as_raw().decode_lossy());
+        let Some(read) = read else { return Ok(None) };
+        let (result, omissions) = read.map_err(|error| invalid(key, &error))?;
+        if !omissions.is_empty() {
+            let text = alloc::format!("left out of the answer to `{key}`: {omissions}");
+            self.log(LoggingLevel::Warning, &text);
+        }
+        Ok(Some(result))
+    }
+}
+
+fn invalid(key: &str, error: &JsonError) -> HandlerError {
+    HandlerError::invalid_params(alloc::format!("the answer to `{key}`: {error}"))
 }
 
 /// An answer whose content is decoded into the handler's type only, not into the values of any form.

@@ -135,6 +135,22 @@ fn a_host_declares_its_capabilities_with_each_modern_request() {
 }
 
 #[test]
+fn a_malformed_root_does_not_hide_the_others_and_is_named_in_the_log() {
+    let message = r#"{"role":"assistant","model":"m","content":{"type":"text","text":"4"}}"#;
+    let roots = r#"{"roots":[{"uri":"file:///a"},{"name":"b"},{"uri":"file:///c"}]}"#;
+    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/logLevel":"info"}"#;
+    let call = format!(
+        r#"{{"name":"think","_meta":{meta},"inputResponses":{{"thought":{message},"roots":{roots}}}}}"#
+    );
+    let server = server().logging();
+    let script = Script::new().request("tools/call", &call).expect(r#"{"method":"notifications/message","params":{"level":"warning","data":"left out of the answer to `roots`: `/roots/1`: missing field `uri`"}}"#);
+    let script = script.expect_result(r#"{"content":[{"type":"text","text":"m in 2 roots"}]}"#);
+    let mut pair = Pair::new(Stream::new(server.endpoint(42).unwrap(), script));
+    pair.run_until_idle();
+    pair.transport.client.expect("the script").assert_done();
+}
+
+#[test]
 fn a_change_of_the_roots_is_sent_at_the_revisions_that_have_it() {
     // Rule: [ROOT-003] [ROOT-005].
     for revision in ASKING {
