@@ -334,7 +334,7 @@ fn arguments_that_are_not_an_object_are_rejected() {
         for (method, name) in
             [("tools/call", "who"), ("tools/call", "route"), ("prompts/get", "open")]
         {
-            for arguments in ["[]", "1", r#""{}""#] {
+            for arguments in ["[1]", "1", r#""{}""#] {
                 let members = format!(r#""name":"{name}","arguments":{arguments}"#);
                 let params = peer.params(&members);
                 let answer = peer.ask_whole(method, Some(name), &params);
