@@ -111,9 +111,10 @@ impl<S: Storage> Lines<S> {
     /// Handles the end of input and returns the last line, if it has no line end. Take the frames
     /// first.
     ///
-    /// Programs that print one message often leave its line end out. A line that ends like a message is
-    /// a frame: if it was cut off there, it is not JSON.
+    /// Programs that print one message often leave its line end out. A line that ends like an object
+    /// is a frame: if it was cut off there, it is not JSON.
     #[must_use]
+    #[inline(never)]
     pub fn handle_eof(&mut self) -> Option<Result<&[u8], FrameError>> {
         let length = self.buffer.bytes().len();
         self.buffer.take(length);
@@ -123,8 +124,7 @@ impl<S: Storage> Lines<S> {
         if core::mem::take(&mut self.skipping) || rest.is_empty() {
             return None;
         }
-        let is_complete = matches!(rest.last(), Some(b'}' | b']'));
-        Some(if is_complete { Ok(rest) } else { Err(FrameError::Truncated { length }) })
+        Some(if rest.ends_with(b"}") { Ok(rest) } else { Err(FrameError::Truncated { length }) })
     }
 
     /// Checks, when no line end was found, whether the line is too long. Reports each such line

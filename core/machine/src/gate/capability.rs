@@ -254,20 +254,20 @@ impl Capabilities {
         let [_experimental, roots, sampling, elicitation, declared_tasks, extensions] = declared
             .get(["experimental", "roots", "sampling", "elicitation", "tasks", "extensions"])?;
         let mut set = Self::NONE;
-        if let Some(roots) = roots.object()? {
+        if let Some(roots) = roots.object("roots")? {
             let [changed] = roots.get(["listChanged"])?;
             set = set
                 .with(Capability::Roots, true)
-                .with(Capability::RootsListChanged, changed.flag()? && !modern);
+                .with(Capability::RootsListChanged, changed.flag("listChanged")? && !modern);
         }
-        if let Some(sampling) = sampling.object()? {
+        if let Some(sampling) = sampling.object("sampling")? {
             let [tools, context] = sampling.get(["tools", "context"])?;
             set = set
                 .with(Capability::Sampling, true)
                 .with(Capability::SamplingTools, tools.is_there() && modes)
                 .with(Capability::SamplingContext, context.is_there() && modes);
         }
-        if let Some(elicitation) = elicitation.object()?
+        if let Some(elicitation) = elicitation.object("elicitation")?
             && revision >= Revision::V2025_06_18
         {
             // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: an empty object means form
@@ -279,12 +279,12 @@ impl Capabilities {
                 .with(Capability::ElicitationForm, form.is_there() || !url)
                 .with(Capability::ElicitationUrl, url);
         }
-        if let Some(declared) = declared_tasks.object()?
+        if let Some(declared) = declared_tasks.object("tasks")?
             && tasks
         {
             set = set.union(task_capabilities(&declared)?);
         }
-        if let Some(extensions) = extensions.object()?
+        if let Some(extensions) = extensions.object("extensions")?
             && modern
         {
             let [tasks] = extensions.get([TASKS_EXTENSION])?;
@@ -328,31 +328,31 @@ impl Capabilities {
                 Capability::Completions,
                 completions.is_there() && revision >= Revision::V2025_03_26,
             );
-        if let Some(tools) = tools.object()? {
+        if let Some(tools) = tools.object("tools")? {
             let [changed] = tools.get(["listChanged"])?;
             set = set
                 .with(Capability::Tools, true)
-                .with(Capability::ToolsListChanged, changed.flag()?);
+                .with(Capability::ToolsListChanged, changed.flag("listChanged")?);
         }
-        if let Some(prompts) = prompts.object()? {
+        if let Some(prompts) = prompts.object("prompts")? {
             let [changed] = prompts.get(["listChanged"])?;
             set = set
                 .with(Capability::Prompts, true)
-                .with(Capability::PromptsListChanged, changed.flag()?);
+                .with(Capability::PromptsListChanged, changed.flag("listChanged")?);
         }
-        if let Some(resources) = resources.object()? {
+        if let Some(resources) = resources.object("resources")? {
             let [changed, subscribe] = resources.get(["listChanged", "subscribe"])?;
             set = set
                 .with(Capability::Resources, true)
-                .with(Capability::ResourcesListChanged, changed.flag()?)
-                .with(Capability::ResourcesSubscribe, subscribe.flag()?);
+                .with(Capability::ResourcesListChanged, changed.flag("listChanged")?)
+                .with(Capability::ResourcesSubscribe, subscribe.flag("subscribe")?);
         }
-        if let Some(declared) = tasks.object()?
+        if let Some(declared) = tasks.object("tasks")?
             && revision == Revision::V2025_11_25
         {
             set = set.union(task_capabilities(&declared)?);
         }
-        if let Some(extensions) = extensions.object()?
+        if let Some(extensions) = extensions.object("extensions")?
             && modern
         {
             let [tasks] = extensions.get([TASKS_EXTENSION])?;
@@ -381,14 +381,14 @@ fn task_capabilities(declared: &Declared<'_>) -> Result<Capabilities, InvalidDec
         .with(Capability::Tasks, true)
         .with(Capability::TasksList, list.is_there())
         .with(Capability::TasksCancel, cancel.is_there());
-    if let Some(requests) = requests.object()? {
+    if let Some(requests) = requests.object("requests")? {
         let groups = requests.get(["tools", "sampling", "elicitation"])?;
         for (group, (method, capability)) in groups.into_iter().zip([
             ("call", Capability::TasksToolsCall),
             ("createMessage", Capability::TasksSampling),
             ("create", Capability::TasksElicitation),
         ]) {
-            if let Some(methods) = group.object()? {
+            if let Some(methods) = group.object("requests")? {
                 let [declared] = methods.get([method])?;
                 set = set.with(capability, declared.is_there());
             }

@@ -35,11 +35,8 @@ impl core::error::Error for InvalidDeclaration {}
 pub(super) struct Declared<'a>(&'a str);
 
 /// A member of a declaration, which may be absent. `null` and `false` count as absent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Value<'a> {
-    name: &'static str,
-    text: Option<&'a str>,
-}
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Value<'a>(Option<&'a str>);
 
 impl<'a> Declared<'a> {
     /// Wraps text that was already checked to be JSON.
@@ -62,23 +59,27 @@ impl<'a> Declared<'a> {
         &self,
         names: [&'static str; N],
     ) -> Result<[Value<'a>; N], InvalidDeclaration> {
-        let mut values = names.map(|name| Value { name, text: None });
-        self.find(&mut values)?;
+        let mut values = [Value::default(); N];
+        self.find(&names, &mut values)?;
         Ok(values)
     }
 
     // A separate function, so that its code is not duplicated for each number of names.
-    fn find(&self, values: &mut [Value<'a>]) -> Result<(), InvalidDeclaration> {
+    fn find(
+        &self,
+        names: &[&'static str],
+        values: &mut [Value<'a>],
+    ) -> Result<(), InvalidDeclaration> {
         let mut members: Entries<'a> = JsonText::trusted(self.0).members();
         while let Some(member) = members.next_after("") {
-            let found = values.iter_mut().find(|value| member.key.is(value.name));
-            let Some(value) = found else { continue };
-            if value.text.replace(member.value.as_str()).is_some() {
-                return Err(InvalidDeclaration::Repeated(value.name));
+            let found = names.iter().zip(&mut *values).find(|(name, _)| member.key.is(name));
+            let Some((name, value)) = found else { continue };
+            if value.0.replace(member.value.as_str()).is_some() {
+                return Err(InvalidDeclaration::Repeated(name));
             }
         }
         for value in values {
-            value.text = value.text.filter(|text| !matches!(*text, "null" | "false"));
+            value.0 = value.0.filter(|text| !matches!(*text, "null" | "false"));
         }
         Ok(())
     }
@@ -93,20 +94,23 @@ fn is_empty(text: &str) -> bool {
 impl<'a> Value<'a> {
     /// Returns whether the member is present, with any type.
     pub(super) const fn is_there(self) -> bool {
-        self.text.is_some()
+        self.0.is_some()
     }
 
-    /// Returns the object, if the member is present.
-    pub(super) fn object(self) -> Result<Option<Declared<'a>>, InvalidDeclaration> {
-        self.text.map(|text| Declared::from_text(self.name, text)).transpose()
+    /// Returns the object, if the member `name` is present.
+    pub(super) fn object(
+        self,
+        name: &'static str,
+    ) -> Result<Option<Declared<'a>>, InvalidDeclaration> {
+        self.0.map(|text| Declared::from_text(name, text)).transpose()
     }
 
-    /// Returns whether the member is present and true.
-    pub(super) fn flag(self) -> Result<bool, InvalidDeclaration> {
-        match self.text {
+    /// Returns whether the member `name` is present and true.
+    pub(super) fn flag(self, name: &'static str) -> Result<bool, InvalidDeclaration> {
+        match self.0 {
             Some("true") => Ok(true),
             None => Ok(false),
-            Some(_) => Err(InvalidDeclaration::NotAFlag(self.name)),
+            Some(_) => Err(InvalidDeclaration::NotAFlag(name)),
         }
     }
 }
@@ -120,21 +124,21 @@ mod tests {
         let text = r#"{"a":{"on":true,"off":false,"n":null},"b":1,"c":[1],"t":true}"#;
         let [a, b, c, x, t] =
             Declared::checked(text).unwrap().get(["a", "b", "c", "x", "t"]).unwrap();
-        let inner = a.object().unwrap().unwrap();
+        let inner = a.object("x").unwrap().unwrap();
         let [on, off, null, absent] = inner.get(["on", "off", "n", "x"]).unwrap();
-        assert!(on.flag().unwrap() && !off.flag().unwrap() && !null.flag().unwrap());
-        assert!(t.object().unwrap().is_some());
+        assert!(on.flag("x").unwrap() && !off.flag("x").unwrap() && !null.flag("x").unwrap());
+        assert!(t.object("x").unwrap().is_some());
         assert!(!off.is_there() && !null.is_there() && !absent.is_there());
-        assert!(x.object().unwrap().is_none());
-        assert!(b.object().is_err() && c.object().is_err());
-        assert!(b.flag().is_err() && a.flag().is_err());
+        assert!(x.object("x").unwrap().is_none());
+        assert!(b.object("x").is_err() && c.object("x").is_err());
+        assert!(b.flag("x").is_err() && a.flag("x").is_err());
         assert!(Declared::checked("[{}]").is_err());
     }
 
     #[test]
     fn an_empty_array_is_an_empty_object() {
         let [a, b] = Declared::checked(r#"{"a":[],"b":[ ]}"#).unwrap().get(["a", "b"]).unwrap();
-        for object in [a.object(), b.object(), Declared::checked("[]").map(Some)] {
+        for object in [a.object("x"), b.object("x"), Declared::checked("[]").map(Some)] {
             let [x] = object.unwrap().unwrap().get(["x"]).unwrap();
             assert!(!x.is_there());
         }

@@ -218,7 +218,7 @@ impl<'a> Metadata<'a> {
                 // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                 if !answers_are_objects(member.value) {
                     self.modern_fault =
-                        Some("`inputResponses` must be an object of result objects");
+                        Some("`inputResponses` must be an object of results");
                 }
                 self.input_responses = Some(member.value);
             }

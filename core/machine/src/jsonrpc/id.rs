@@ -107,16 +107,19 @@ impl RequestId {
             Self::Number(number) => return Some(*number),
             Self::Text(text) => text.as_str(),
         };
-        let is_canonical = text == "0" || text.starts_with(|first| matches!(first, '1'..='9'));
-        text.parse().ok().filter(|_| is_canonical)
-    }
-
-    /// Returns the number of a text, or the text of a number.
-    pub(crate) fn in_other_type(&self) -> Option<Self> {
-        match self {
-            Self::Number(number) => Some(Self::from(itoa::Buffer::new().format(*number))),
-            Self::Text(_) => self.own_number().map(Self::Number),
+        // This side counts up from 1. Parsing any `i64` would need more code.
+        if text.len() > 18 || text.as_bytes().first() == Some(&b'0') {
+            return None;
         }
+        let mut number = 0;
+        for byte in text.bytes() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            number = number * 10 + i64::from(digit);
+        }
+        Some(number)
     }
 }
 

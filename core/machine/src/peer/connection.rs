@@ -456,7 +456,7 @@ impl Connection {
     /// Handles a progress notification of the peer.
     // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-003] [PROG-005]
     pub(super) fn on_progress<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Flow<'f> {
-        const BAD: &str = "`progressToken` and a number `progress` are required";
+        const BAD: &str = "`progressToken` and `progress` are required";
         let bad = |what| Violation::BadParameters { method: Method::Progress, what };
         let (mut token, mut progress, mut total, mut message) = (None, None, None, None);
         let mut seen = Seen::default();

@@ -243,13 +243,11 @@ fn check_task(tool: &Tool, asked: bool) -> Checked {
     }
 }
 
-/// Checks that the member `arguments` is an object, if it is present. `null` and an empty array count
-/// as missing.
+/// Checks that the member `arguments` is an object, if it is present. `null` counts as missing.
 fn check_arguments<'r, 'a>(
     arguments: Option<&'r RawJson<'a>>,
 ) -> Result<Option<&'r RawJson<'a>>, ErrorObject<'static>> {
     match arguments {
-        Some(arguments) if arguments.view().is_empty_array() => Ok(None),
         Some(arguments) if !arguments.is_object() => Err(wrong("`arguments` must be an object")),
         arguments => Ok(arguments),
     }

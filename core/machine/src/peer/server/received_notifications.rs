@@ -103,8 +103,8 @@ impl Server {
         // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no further messages are
         // sent, and queued ones are withdrawn.
         let same = |id: &RequestId| self.connection.requests.by_id(id);
-        // Some clients change the type of the id.
-        let Some(key) = same(&id).or_else(|| same(&id.in_other_type()?)) else {
+        // Some clients write a number as a string here.
+        let Some(key) = same(&id).or_else(|| same(&id.own_number()?.into())) else {
             self.withdraw_answer(&id);
             return Ok(None);
         };
