@@ -169,7 +169,10 @@ async fn sessions() {
         open_session(&mut wire).await
     };
     soon(newcomer).await;
-    expect_a_refusal(&mut greedy).await;
+    // The sessions that an address left make room for its next, so none is refused.
+    for wire in &mut greedy {
+        assert_eq!(wire.response().await.0.status, 200);
+    }
 }
 
 async fn bodies() {

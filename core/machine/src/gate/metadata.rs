@@ -217,8 +217,7 @@ impl<'a> Metadata<'a> {
             Param::InputResponses => {
                 // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                 if !answers_are_objects(member.value) {
-                    self.modern_fault =
-                        Some("`inputResponses` must be an object of results");
+                    self.modern_fault = Some("`inputResponses` must be an object of results");
                 }
                 self.input_responses = Some(member.value);
             }
@@ -658,7 +657,8 @@ mod tests {
             ("{}", false),
             (r#"{"a":null}"#, false),
             ("null", false),
-            ("[]", true),
+            ("[]", false),
+            ("[1]", true),
             ("1", true),
             (r#""{}""#, true),
         ] {

@@ -104,11 +104,10 @@ impl AuthenticationMethod {
             (ClientSecret::None, _) => return Ok(Self::None),
             // RFC 8414, section 2.
             (ClientSecret::Password(_), None) => return Ok(Self::ClientSecretBasic),
-            // In `Authorization`, servers differ in how they decode it, and in whether the body must
-            // have the client id as well: some read it nowhere else, and some count it as a second
-            // method. In the body there is one form.
+            // RFC 7591, section 2: a client that was registered without a method uses `Basic`. Some
+            // servers hold each client to its own.
             (ClientSecret::Password(_), Some(_)) => {
-                &[Self::ClientSecretPost, Self::ClientSecretBasic, Self::None]
+                &[Self::ClientSecretBasic, Self::ClientSecretPost, Self::None]
             }
             // The server knows the key: it was registered beforehand.
             (ClientSecret::PrivateKey { .. }, None) => return Ok(Self::PrivateKeyJwt),
@@ -300,7 +299,7 @@ mod tests {
     fn the_method_is_supported_by_server_and_client() {
         // Rule: [AUTHC-066].
         for (supported, secret, method) in [
-            ("client_secret_basic client_secret_post", password(), Ok(ClientSecretPost)),
+            ("client_secret_basic client_secret_post", password(), Ok(ClientSecretBasic)),
             ("client_secret_basic none", password(), Ok(ClientSecretBasic)),
             ("client_secret_post", password(), Ok(ClientSecretPost)),
             ("none", password(), Ok(Public)),

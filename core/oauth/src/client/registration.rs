@@ -67,7 +67,8 @@ pub(crate) fn method_to_register(
         return Ok(ClientSecretBasic);
     };
     // A password that any client can get by registering proves little, so no authentication is
-    // preferred. The body is preferred to `Authorization`: see `AuthenticationMethod::choose`.
+    // preferred. The body is preferred to `Authorization`, which servers decode differently, and which
+    // some refuse with the client id in the body and others without.
     let candidates: &[_] = if secret {
         &[ClientSecretPost, ClientSecretBasic]
     } else {

@@ -115,7 +115,7 @@ fn a_closed_port_differs_from_a_foreign_server() {
         (Responds("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n"), "HTTP status 500"),
         (
             Responds("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<br>"),
-            "content type is neither JSON nor an event stream",
+            "`text/html` is neither JSON nor an event stream: <br>",
         ),
         (
             Responds(

@@ -30,7 +30,7 @@ const SERVER: &str = r#"
         *) case $MODE in
             exit) exit 3 ;;
             refuse) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32603,\"message\":\"HOSTILE\"}}" ;;
-            omit) answer "\"tools\":[{\"name\":\"bad\",\"inputSchema\":\"HOSTILE\",\"icons\":\"HOSTILE\"},{\"name\":\"good\",\"inputSchema\":{}}]" ;;
+            omit) answer "\"tools\":[{\"name\":\"bad\",\"inputSchema\":\"HOSTILE\",\"_meta\":\"HOSTILE\"},{\"name\":\"good\",\"inputSchema\":{}}]" ;;
             fail) answer "\"isError\":true,\"content\":$content" ;;
             *) case $line in
                 *'"method":"tools/list"'*)
@@ -112,7 +112,7 @@ fn a_malformed_tool_is_named_and_the_others_are_listed() {
     let output = inspect("omit", &["tools"]);
     let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     assert_eq!(out, "good\n");
-    let note = "mcp-inspect: note: left out of the result: `/tools/0`: invalid type: string \"clip";
+    let note = "mcp-inspect: note: left out of the result: `/tools/0`: `/_meta`: invalid type: string \"clip\\u001b]";
     assert_eq!(err.lines().filter(|line| line.starts_with(note)).count(), 1, "{err}");
 }
 
