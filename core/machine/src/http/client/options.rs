@@ -135,7 +135,9 @@ const USER_AGENT: &str = "user-agent";
 /// Returns the names and versions of a client and of this library as products of `User-Agent`,
 /// which consist of tokens.
 fn products(client: &Implementation) -> String {
-    let mut text = String::new();
+    let library = concat!("mcp-sansio/", env!("CARGO_PKG_VERSION"));
+    let length = client.name.len() + client.version.len() + library.len() + 2;
+    let mut text = String::with_capacity(length);
     for part in [&client.name, &client.version].into_iter().take_while(|it| !it.is_empty()) {
         if !text.is_empty() {
             text.push('/');
@@ -146,7 +148,7 @@ fn products(client: &Implementation) -> String {
     if !text.is_empty() {
         text.push(' ');
     }
-    text.push_str(concat!("mcp-sansio/", env!("CARGO_PKG_VERSION")));
+    text.push_str(library);
     text
 }
 
