@@ -207,7 +207,8 @@ fn without_comments(text: &str) -> String {
     clean
 }
 
-/// Returns the length of the comment that the text begins with, or 0. One without an end is none.
+/// Returns the length of the comment that the text begins with, or 0 if it begins with
+/// none. `/*` without an end begins none.
 fn comment_length(text: &str) -> usize {
     if text.starts_with("//") {
         return text.find('\n').unwrap_or(text.len());

@@ -45,7 +45,7 @@ pub(crate) fn resolved(written: Written<'_>) -> Cow<'_, str> {
 }
 
 /// Replaces each escape that is half of a surrogate pair by the replacement character, U+FFFD, whose
-/// escape has the same length. Returns `None` if there is none.
+/// escape has the same length. Returns `None` if the text has no such escape.
 pub(super) fn replace_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let unit = |at: usize| {
         let digits = text.get(at..)?.strip_prefix(br"\u".as_slice())?.get(..4)?;

@@ -550,8 +550,8 @@ pub struct Subscribed {
     /// The part of the filter that the server accepted.
     // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-005]
     pub honoured: SubscriptionFilter,
-    /// The first error with which a legacy server refused a resource of the filter. A modern server
-    /// gives no reasons.
+    /// The first error with which a legacy server refused a resource of the filter: its code and the
+    /// start of its message, see [`TransportFailure::excerpt`]. A modern server gives no reasons.
     pub refusal: Option<ErrorObject<'static>>,
 }
 

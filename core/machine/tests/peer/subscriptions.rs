@@ -2,7 +2,9 @@
 
 use mcp_sansio::Revision;
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::peer::{CallHandle, ClientMachine, Event, Failure, ServerMachine, Subscribed};
+use mcp_sansio::peer::{
+    CallHandle, ClientMachine, Event, Failure, ServerMachine, Subscribed, TransportFailure,
+};
 use mcp_sansio::protocol::SubscriptionFilter;
 use seeded_random::{Random, scaled};
 use serde_json::json;
@@ -264,6 +266,17 @@ fn the_error_for_a_refused_resource_is_reported_and_any_result_is_a_success() {
     assert_eq!(subscribed.honoured.resource_subscriptions, Some(vec![first, second]));
     let refusal = subscribed.refusal.expect("an error of the server");
     assert_eq!(refusal.to_string(), "no (-32002)");
+
+    // Of a long message only the start is kept.
+    wire.machine.subscribe(&filter, wire.now).unwrap();
+    let long = "no ".repeat(10_000);
+    for _ in 0..3 {
+        let id = wire.message()["id"].to_string();
+        wire.send(&error(&id, -32002, "").replace("no", &long));
+    }
+    let Event::Subscribed(subscribed) = wire.event() else { panic!("not subscribed") };
+    let refusal = subscribed.refusal.expect("an error of the server");
+    assert!(refusal.message.len() <= TransportFailure::EXCERPT_MAX);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn a_redirect_uri_that_is_not_accepted_is_replaced_by_the_fallback() {
     assert_eq!(network.sent_to(REGISTER).len(), 2);
     assert_eq!(network.authorizations[0]["redirect_uri"], LOCALHOST);
     assert_eq!(network.last_to(TOKEN).form("redirect_uri").as_deref(), Some(LOCALHOST));
-    // The next run uses the registration as it was made.
+    // The next run uses the stored registration.
     let mut network = network.again(options());
     network.accepted.clear();
     network.run();

@@ -88,11 +88,7 @@ impl Client {
     pub(super) fn deliver_answer(&mut self, id: ExchangeId, text: &[u8], now: Instant) -> bool {
         let Some(own) = self.exchanges.get(id).and_then(Exchange::request_id) else { return false };
         let answers = match parse(text, self.peer.parse_limits()) {
-            Ok(Frame::Single(JsonRpc::Response(response))) => match response.id {
-                Some(RequestId::Number(number)) => number == own,
-                None => response.outcome.is_err(),
-                Some(_) => false,
-            },
+            Ok(Frame::Single(JsonRpc::Response(response))) => is_answer(&response, own),
             _ => false,
         };
         let answers = answers && self.peer.is_pending(own);
@@ -134,12 +130,7 @@ impl Client {
         }
         // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HCLI-003]: a modern
         // response stream belongs to its request.
-        let answers = match &response.id {
-            Some(id) => id.own_number() == Some(own),
-            // An error without an id refers to the request that the exchange carried.
-            None => response.outcome.is_err(),
-        };
-        if !answers {
+        if !is_answer(response, own) {
             let what = "a response to a request that its exchange does not carry";
             return self.peer.report_out_of_place(what);
         }
@@ -217,7 +208,7 @@ impl Client {
         let own = message.request().map(|(id, _)| id);
         let (error, named, unnamed) = match parse(body, self.peer.parse_limits()) {
             Ok(Frame::Single(JsonRpc::Response(ResponseMessage { id, outcome: Err(error) }))) => {
-                let named = matches!(id, Some(RequestId::Number(id)) if Some(id) == own);
+                let named = own.is_some() && id.as_ref().and_then(RequestId::own_number) == own;
                 (Some(error.into_owned()), named, id.is_none())
             }
             _ => (None, false, false),
@@ -279,6 +270,15 @@ impl ErrorResponse {
             }
             _ => TransportFailure::Status { status, retry_after, error, body },
         }
+    }
+}
+
+/// Returns whether a response answers the request with this id, which its exchange carried. An error
+/// without an id refers to that request.
+fn is_answer(response: &ResponseMessage<'_>, own: i64) -> bool {
+    match &response.id {
+        Some(id) => id.own_number() == Some(own),
+        None => response.outcome.is_err(),
     }
 }
 

@@ -34,9 +34,9 @@ pub struct ClientLimits {
     /// Times that one message is sent again because its session has ended. 1.
     pub resends_max: u32,
     /// Times that a call is sent again because it was not executed: the server could not be
-    /// reached, or answered 429 or 503 with `Retry-After`. The latter holds for the opening too. 3, with the delays of
-    /// [`HttpClientOptions::backoff`](super::HttpClientOptions::backoff): up to 7 s, in which a
-    /// node is restarted. No attempt is made after the timeout of the call.
+    /// reached, or answered 429 or 503 with `Retry-After`; the opening only for the latter. 3, with
+    /// the delays of [`HttpClientOptions::backoff`](super::HttpClientOptions::backoff): up to 7 s,
+    /// in which a node is restarted. No attempt is made after the timeout of the call.
     pub retries_max: u32,
     /// Tools whose arguments are mirrored into headers. 1,024; the least recently listed tools are
     /// evicted first.

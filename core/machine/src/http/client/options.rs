@@ -63,8 +63,9 @@ impl HttpClientOptions {
     /// replaces an `Authorization` field.
     ///
     /// It is never sent to another origin: the client does not follow redirects there, and requests
-    /// to an authorization server contain none except `User-Agent`, which by default has the
-    /// names and versions of the client and this library. Recordings do not contain it, and `Debug` omits its value.
+    /// to an authorization server contain no field but `User-Agent`, which by default has the names
+    /// and versions of the client and this library. Recordings do not contain it, and `Debug` omits
+    /// its value.
     ///
     /// # Errors
     ///

@@ -226,8 +226,8 @@ impl Client {
         }
     }
 
-    /// Schedules another attempt of a call or of the opening that was not executed, if its time and the limit of
-    /// attempts allow one. Returns the message otherwise.
+    /// Schedules another attempt of a call or of the opening that was not executed, if its time and
+    /// the limit of attempts allow one. Returns the message otherwise.
     pub(super) fn send_again_later(
         &mut self,
         mut message: Message,

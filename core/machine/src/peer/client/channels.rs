@@ -16,7 +16,7 @@ use crate::protocol::{Capabilities, Capability, Method};
 use crate::{Instant, Revision};
 
 use super::Client;
-use super::opening::State;
+use super::opening::{Initializing, State};
 use super::subscriptions::UriState;
 
 impl Client {
@@ -203,7 +203,11 @@ impl Client {
     /// server refuses it, the server is probed again. Returns `false`, without an effect, if there
     /// is no legacy revision to try.
     pub(crate) fn probe_inconclusive(&mut self, id: i64, now: Instant) -> bool {
-        self.newest_legacy().is_some() && (!self.take_opening(id, now) || self.guess_legacy(now))
+        let Some(revision) = self.newest_legacy() else { return false };
+        if self.take_opening(id, now) {
+            self.send_initialize(Initializing { revision, guessed: true, told: false }, now);
+        }
+        true
     }
 
     /// The server is modern, but does not report its revisions and capabilities.

@@ -38,12 +38,12 @@ pub(super) enum State {
 /// State of a pending `initialize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Initializing {
-    revision: Revision,
+    pub(super) revision: Revision,
     /// Whether the legacy era is only a guess, because the server did not answer or was legacy
     /// before. If it refuses the handshake, it is probed.
-    guessed: bool,
+    pub(super) guessed: bool,
     /// Whether the revision was taken from the server's own list, so there is no other one to try.
-    told: bool,
+    pub(super) told: bool,
 }
 
 impl Client {
@@ -102,15 +102,6 @@ impl Client {
         true
     }
 
-    /// Tries the handshake after a probe that did not reveal the era. If the server refuses it, it
-    /// is probed again. Returns `false`, without an effect, if there is no legacy revision to try.
-    #[cfg(feature = "http")]
-    pub(super) fn guess_legacy(&mut self, now: Instant) -> bool {
-        let Some(revision) = self.newest_legacy() else { return false };
-        self.send_initialize(Initializing { revision, guessed: true, told: false }, now);
-        true
-    }
-
     fn send_discover(&mut self, revision: Revision, now: Instant) {
         self.state = State::Probing(revision);
         self.probed = true;
@@ -126,7 +117,7 @@ impl Client {
     }
 
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001] [VER-001] [VER-002]
-    fn send_initialize(&mut self, initializing: Initializing, now: Instant) {
+    pub(super) fn send_initialize(&mut self, initializing: Initializing, now: Instant) {
         self.state = State::Initializing(initializing);
         self.connection.cancels_by_closing = false;
         self.request_meta = None;

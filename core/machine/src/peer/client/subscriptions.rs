@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
 
+use crate::binding::TransportFailure;
 use crate::gate::metadata::SUBSCRIPTION_ID;
 use crate::jsonrpc::{AsJson, ErrorObject, RawJson, RequestId, WriteJson, write_string};
 use crate::peer::calls::{Call, Calls, Purpose, Timing};
@@ -24,7 +25,7 @@ pub(super) struct Legacy {
     filter: SubscriptionFilter,
     uris: Vec<(String, UriState)>,
     waiting: usize,
-    /// The first error with which the server refused a resource.
+    /// The first error with which the server refused a resource, with the start of its message.
     refusal: Option<ErrorObject<'static>>,
     /// Whether all resources were subscribed in a previous session and so far also in this one, so
     /// there is no change to report.
@@ -223,7 +224,11 @@ impl Client {
         };
         let found = self.subscriptions.iter_mut().find(|(key, _)| *key == subscription);
         if let Some((_, legacy)) = found {
-            legacy.refusal.get_or_insert_with(|| error.into_owned());
+            // The error may be as long as a frame.
+            legacy.refusal.get_or_insert_with(|| {
+                let message = TransportFailure::excerpt(error.message.as_bytes());
+                ErrorObject::new(error.code, message.map(String::from).unwrap_or_default())
+            });
         }
         self.resource_subscribed(subscription, index, UriState::Refused, now);
     }

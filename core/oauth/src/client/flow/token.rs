@@ -37,7 +37,7 @@ pub(super) struct TokenStep {
     nonce: Option<String>,
     /// How often the request was repeated for a new nonce.
     nonces: u32,
-    /// The credential that the request has shown, as it was written.
+    /// The credential in the request, in its encoded form.
     credential: Option<String>,
 }
 
