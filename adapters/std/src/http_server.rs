@@ -205,11 +205,19 @@ impl HttpListener {
         self.0.shared_limits()
     }
 
-    /// Limits the time for a complete request head, from the start of the connection or the last
-    /// response. 30 s by default.
+    /// Limits the time for a complete request head, from the start of the connection or the first
+    /// byte of a later head. 30 s by default.
     #[must_use]
     pub fn head_timeout(self, time: Duration) -> Self {
         Self(self.0.head_timeout(time))
+    }
+
+    /// Limits the time that a connection may have no request, from the last response on. Choose more
+    /// than a proxy in front keeps idle connections: it may send a request just when one ends. 5
+    /// minutes by default.
+    #[must_use]
+    pub fn idle_timeout(self, time: Duration) -> Self {
+        Self(self.0.idle_timeout(time))
     }
 
     /// Limits the time for a client to read 16 KiB of its response, or the rest if that is less.

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_sansio::Revision;
+use mcp_sansio::gate::SubjectKind;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{
     CloseReason, Direction, Failure, Operation, OperationOutcome, OperationTransport,
     TransportFailure,
 };
-use mcp_sansio::protocol::{Method, SubjectKind};
+use mcp_sansio::protocol::Method;
 use opentelemetry::KeyValue;
 
 use crate::attribute::{self, OTHER};

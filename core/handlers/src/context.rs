@@ -535,14 +535,55 @@ impl<A: DeserializeOwned> FromRequest<CallToolResult> for Call<A> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let arguments = call.request.arguments();
-        let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
-        match arguments.decode() {
+        match decode_arguments(arguments) {
             Ok(arguments) => {
                 Ok(Self { arguments, context: Context::new(call, received.cancelled) })
             }
             Err(error) => Err(invalid_arguments(&error, received.revision)),
         }
     }
+}
+
+/// Decodes arguments. If the type does not take one that is `null`, the `null` ones are absent: models
+/// write `null` for what they leave out, and serde's defaults are for absent members only.
+// What is generic is short, and contains the reading of the type once.
+#[inline(always)]
+fn decode_arguments<A: DeserializeOwned>(arguments: Option<RawJson<'_>>) -> Result<A, JsonError> {
+    let mut decoded = None;
+    read_arguments(arguments.unwrap_or(RawJson::EMPTY_OBJECT), &mut |arguments| {
+        decoded = Some(arguments.decode()?);
+        Ok(())
+    })?;
+    Ok(decoded.expect("what was read without an error"))
+}
+
+/// Calls `read`, which decodes arguments, without those that are `null` if it fails with them.
+fn read_arguments(
+    mut arguments: RawJson<'_>,
+    read: &mut dyn FnMut(&RawJson<'_>) -> Result<(), JsonError>,
+) -> Result<(), JsonError> {
+    while let Err(error) = read(&arguments) {
+        arguments = without_null(&arguments).ok_or(error)?;
+    }
+    Ok(())
+}
+
+/// Returns an object without its members that are `null`. `None` if there are none.
+#[cold]
+fn without_null(object: &RawJson<'_>) -> Option<RawJson<'static>> {
+    let (mut text, mut has_null) = (String::new(), false);
+    for member in object.members() {
+        if member.value == RawJson::NULL {
+            has_null = true;
+            continue;
+        }
+        text.push_str(if text.is_empty() { "{\"" } else { ",\"" });
+        text.push_str(member.key);
+        text.push_str("\":");
+        text.push_str(member.value.as_str());
+    }
+    text.push_str(if text.is_empty() { "{}" } else { "}" });
+    has_null.then(|| RawJson::trusted_string(text))
 }
 
 fn invalid_arguments(error: &JsonError, revision: Revision) -> HandlerError {
@@ -557,10 +598,9 @@ fn invalid_arguments(error: &JsonError, revision: Revision) -> HandlerError {
 impl<A: DeserializeOwned> FromRequest<GetPromptResult> for Call<A> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
-        let arguments = call.request.arguments();
-        let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
+        let arguments = decode_arguments(call.request.arguments());
         // MCP 2025-11-25 server/prompts#error-handling [PRMT-006] [PRMT-007]
-        let arguments = arguments.decode().map_err(|error| invalid_params(&error))?;
+        let arguments = arguments.map_err(|error| invalid_params(&error))?;
         Ok(Self { arguments, context: Context::new(call, received.cancelled) })
     }
 }

@@ -106,6 +106,6 @@ pub use self::{
     recorded::{Recorded, Tape},
     stream::{Job, Spawner},
 };
-pub use gate::{Era, Revision, Revisions, UnknownRevision};
+pub use gate::revision::{Era, Revision, Revisions, UnknownRevision};
 pub use instant::Instant;
 pub use printable::Printable;

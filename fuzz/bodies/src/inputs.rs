@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::catalog::Catalog;
+use mcp_sansio::gate::TABLE;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 use mcp_sansio::peer::{
     CallOptions, ClientOptions, IncompleteInitialize, Limits, Policy, Reaction, ServerOptions,

@@ -110,7 +110,7 @@ async fn a_client_that_expects_100_continue_gets_it() {
 async fn trickling_heads_time_out() {
     let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), HttpServerOptions::new(), |listener| {
-        listener.head_timeout(Duration::from_millis(200))
+        listener.head_timeout(Duration::from_millis(200)).idle_timeout(Duration::from_millis(200))
     })
     .await;
     // Nothing, a part of an HTTP/1 head, a part of the HTTP/2 preface, and the whole preface.
@@ -146,6 +146,21 @@ async fn trickling_heads_time_out() {
             in_time(wire.closed()).await;
         }
     }
+}
+
+#[tokio::test]
+async fn an_idle_connection_stays_open_for_longer_than_a_head_may_take() {
+    let head_time = Duration::from_millis(200);
+    let tune = |listener: super::served::Listener| listener.head_timeout(head_time);
+    let served = Served::with(gated(&HandlerGate::new()), HttpServerOptions::new(), tune).await;
+    let mut wire = Wire::connect(served.address).await;
+    for _ in 0..2 {
+        assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
+        tokio::time::sleep(2 * head_time).await;
+    }
+    // A head that has begun is due.
+    wire.send("POST /mcp HTTP/1.1\r\nHo").await;
+    in_time(wire.closed()).await;
 }
 
 #[tokio::test]

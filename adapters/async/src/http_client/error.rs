@@ -26,7 +26,7 @@ pub enum ConnectorError {
         reason: String,
     },
     /// The connection to the server failed: its name is unknown, or it does not answer.
-    #[error("cannot connect to {host}: {cause}")]
+    #[error("cannot connect to {host}: {cause}; is it running, and is the URL right?")]
     Connect {
         /// The server, with its port.
         host: String,
@@ -35,7 +35,7 @@ pub enum ConnectorError {
     },
     /// The TLS connection to the server failed: its certificate is not trusted, or it does not
     /// speak TLS.
-    #[error("no secure connection to {host}: {cause}")]
+    #[error("no secure connection to {host}: {cause}{}", tls_hint(.cause))]
     Tls {
         /// The server, with its port.
         host: String,
@@ -93,6 +93,27 @@ impl ConnectorError {
     }
 }
 
+/// Returns what to do about an error of TLS whose text does not say it.
+fn tls_hint(cause: &io::Error) -> &'static str {
+    use rustls::{CertificateError, Error};
+
+    match cause.get_ref().and_then(|cause| cause.downcast_ref()) {
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "; trust an authority of your own with `root_certificate` of the connector, or name its \
+             file in the environment variable SSL_CERT_FILE"
+        }
+        // The name is webpki's, whose errors are no part of the interface of rustls.
+        Some(Error::InvalidCertificate(error))
+            if error.to_string().contains("CaUsedAsEndEntity") =>
+        {
+            "; the server has the certificate of an authority itself, and needs one that this \
+             authority has issued"
+        }
+        Some(Error::InvalidMessage(_)) => "; does it speak HTTPS?",
+        _ => "",
+    }
+}
+
 // ------------------------------------------------------------------ connect error
 
 /// Why a connection to a server over HTTP could not be opened. The messages are for the user and
@@ -113,7 +134,7 @@ pub enum ConnectError<C> {
     #[error("cannot start a driver for the connection: {0}")]
     System(#[source] io::Error),
     /// No request reached the server.
-    #[error("the server at {url} cannot be reached: {cause}; is it running, and is the URL right?")]
+    #[error("the server at {url} cannot be reached: {cause}")]
     Unreachable {
         /// The URL of the server.
         url: String,

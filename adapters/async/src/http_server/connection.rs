@@ -64,7 +64,7 @@ pub(super) async fn serve_connection<N: Network>(
     let socket = Socket::new(socket, runtime.clone(), settings.stall_timeout).with_prefix(begun);
     match version {
         Version::Http1 => {
-            let head_timer = Arc::new(HeadTimer::new(first_head, settings.head_timeout, runtime));
+            let head_timer = Arc::new(HeadTimer::new(first_head, settings, runtime));
             let budget = budget.connection(&service, usize::MAX);
             let (budget, stopping) = (&budget, &stop);
             let serve = service_fn(|request| {
@@ -218,12 +218,16 @@ pub(super) struct HeadTimer<R> {
     state: Mutex<HeadState>,
     /// Time limit for a head.
     head_timeout: Duration,
+    /// Time limit for the first byte of a head, after the first head.
+    idle_timeout: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum HeadState {
-    /// The server waits for a head, until the deadline.
+    /// The server waits for the rest of a head, until the deadline.
     AwaitingHead(Instant),
+    /// The client may begin its next head, until the deadline.
+    Idle(Instant),
     /// The client has yet to read the response.
     Flushing,
     /// A request is in progress.
@@ -231,10 +235,18 @@ enum HeadState {
 }
 
 impl<R: Runtime> HeadTimer<R> {
-    /// Creates a timer whose first head is due at `deadline`, and each later one within
-    /// `head_timeout`.
-    pub(super) const fn new(deadline: Instant, head_timeout: Duration, runtime: R) -> Self {
-        Self { runtime, state: Mutex::new(HeadState::AwaitingHead(deadline)), head_timeout }
+    /// Creates a timer whose first head is due at `deadline`.
+    pub(super) const fn new(deadline: Instant, settings: Settings, runtime: R) -> Self {
+        let Settings { head_timeout, idle_timeout, .. } = settings;
+        let state = Mutex::new(HeadState::AwaitingHead(deadline));
+        Self { runtime, state, head_timeout, idle_timeout }
+    }
+
+    /// Starts the deadline of a head if its first byte may have arrived.
+    fn head_begun(&self) {
+        if matches!(self.state(), HeadState::Idle(_)) {
+            self.set(HeadState::AwaitingHead(self.runtime.now() + self.head_timeout));
+        }
     }
 
     /// Disables the deadline until the response is complete: a head has arrived.
@@ -260,17 +272,19 @@ impl<R: Runtime> HeadTimer<R> {
 
     /// Returns the next time at which the timer needs a check.
     fn deadline(&self) -> Instant {
+        // A head that begins now.
+        let head = || self.runtime.now() + self.head_timeout;
         match self.state() {
             HeadState::AwaitingHead(deadline) => deadline,
-            // The deadline has not started yet.
-            HeadState::Flushing | HeadState::Responding => self.runtime.now() + self.head_timeout,
+            HeadState::Idle(deadline) => deadline.min(head()),
+            HeadState::Flushing | HeadState::Responding => head(),
         }
     }
 
-    /// Starts the deadline if the client has taken the whole response.
+    /// Starts the deadline for the next head if the client has taken the whole response.
     fn flushed(&self) {
         if matches!(self.state(), HeadState::Flushing) {
-            self.set(HeadState::AwaitingHead(self.runtime.now() + self.head_timeout));
+            self.set(HeadState::Idle(self.runtime.now() + self.idle_timeout));
         }
     }
 
@@ -320,20 +334,24 @@ impl<R: Runtime> Body for GuardedBody<R> {
     }
 }
 
-/// A socket that reports flushes to the head timer.
+/// A socket that reports reads and flushes to the head timer.
 #[derive(Debug)]
 pub(super) struct TimedSocket<S, R> {
     pub(super) socket: S,
     pub(super) head_timer: Arc<HeadTimer<R>>,
 }
 
-impl<S: Read + Unpin, R> Read for TimedSocket<S, R> {
+impl<S: Read + Unpin, R: Runtime> Read for TimedSocket<S, R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         space: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_read(cx, space)
+        let read = Pin::new(&mut self.socket).poll_read(cx, space);
+        if read.is_ready() {
+            self.head_timer.head_begun();
+        }
+        read
     }
 }
 
@@ -431,12 +449,28 @@ mod head_timer_tests {
     use crate::runtime::ManualClock;
 
     const HEAD_TIME: Duration = Duration::from_secs(30);
+    const IDLE_TIME: Duration = Duration::from_secs(300);
+
+    fn head_timer(first: Instant, clock: &ManualClock) -> Arc<HeadTimer<ManualClock>> {
+        let settings = Settings {
+            head_timeout: HEAD_TIME,
+            stall_timeout: Duration::ZERO,
+            idle_timeout: IDLE_TIME,
+            connection_bytes_max: 0,
+            concurrent_streams_max: 0,
+        };
+        Arc::new(HeadTimer::new(first, settings, clock.clone()))
+    }
+
+    fn is_closed(head_timer: &HeadTimer<ManualClock>) -> bool {
+        matches!(head_timer.check(), ConnectionAction::Close)
+    }
 
     #[test]
-    fn a_head_is_late_counted_from_the_end_of_the_last_response() {
+    fn a_connection_is_idle_from_the_end_of_a_response_to_the_next_head() {
         let clock = ManualClock::default();
         let first = Runtime::now(&clock) + Duration::from_secs(7);
-        let head_timer = Arc::new(HeadTimer::new(first, HEAD_TIME, clock.clone()));
+        let head_timer = head_timer(first, &clock);
         assert_eq!(head_timer.deadline(), first);
         let guard = HeadTimer::head_received(&head_timer);
         clock.advance(Duration::from_secs(3600));
@@ -449,17 +483,37 @@ mod head_timer_tests {
         clock.advance(Duration::from_secs(3600));
         assert_eq!(head_timer.deadline(), Runtime::now(&clock) + HEAD_TIME);
         head_timer.flushed();
-        let taken = Runtime::now(&clock);
         clock.advance(Duration::from_secs(1));
         head_timer.flushed();
-        clock.advance(Duration::from_secs(3600));
-        assert_eq!(head_timer.deadline(), taken + HEAD_TIME);
+        // A head may begin at any time, and is then due, so the timer needs a check that early.
+        assert_eq!(head_timer.deadline(), Runtime::now(&clock) + HEAD_TIME);
+        clock.advance(IDLE_TIME - Duration::from_secs(2));
+        assert!(!is_closed(&head_timer));
+        clock.advance(Duration::from_secs(1));
+        assert!(is_closed(&head_timer));
+    }
+
+    #[test]
+    fn a_later_head_is_due_from_its_first_byte_on() {
+        let clock = ManualClock::default();
+        let head_timer = head_timer(Runtime::now(&clock) + HEAD_TIME, &clock);
+        drop(HeadTimer::head_received(&head_timer));
+        head_timer.flushed();
+        clock.advance(IDLE_TIME - Duration::from_secs(1));
+        head_timer.head_begun();
+        let begun = Runtime::now(&clock);
+        clock.advance(HEAD_TIME - Duration::from_secs(1));
+        head_timer.head_begun();
+        assert!(!is_closed(&head_timer));
+        assert_eq!(head_timer.deadline(), begun + HEAD_TIME);
+        clock.advance(Duration::from_secs(1));
+        assert!(is_closed(&head_timer));
     }
 
     #[test]
     fn a_closing_connection_has_no_head_deadline() {
         let clock = ManualClock::default();
-        let head_timer = HeadTimer::new(Runtime::now(&clock), HEAD_TIME, clock.clone());
+        let head_timer = head_timer(Runtime::now(&clock), &clock);
         head_timer.disable();
         head_timer.flushed();
         clock.advance(Duration::from_secs(3600));

@@ -148,8 +148,8 @@ impl<N: Network, L> HttpListener<N, L> {
         self
     }
 
-    /// Limits the time for a complete request head, from the start of the connection or the last
-    /// response. On HTTP/2 it applies to the first request. 30 s by default.
+    /// Limits the time for a complete request head, from the start of the connection or the first
+    /// byte of a later head. On HTTP/2 it applies to the first request. 30 s by default.
     #[must_use]
     pub const fn head_timeout(mut self, time: Duration) -> Self {
         self.settings.head_timeout = time;
@@ -165,10 +165,12 @@ impl<N: Network, L> HttpListener<N, L> {
         self
     }
 
-    /// Limits the time that an HTTP/2 connection may have no stream, even if it answers PINGs. The
-    /// client then gets a GOAWAY, and the connection ends [`stall_timeout`](Self::stall_timeout)
-    /// later if the client does not end it. 5 minutes by default. On HTTP/1.1
-    /// [`head_timeout`](Self::head_timeout) has this effect.
+    /// Limits the time that a connection may have no request, from the last response on. Choose more
+    /// than a proxy in front keeps idle connections: it may send a request just when one ends. 5
+    /// minutes by default.
+    ///
+    /// On HTTP/2, PINGs are no requests. The client gets a GOAWAY, and the connection ends
+    /// [`stall_timeout`](Self::stall_timeout) later if the client does not end it.
     #[must_use]
     pub const fn idle_timeout(mut self, time: Duration) -> Self {
         self.settings.idle_timeout = time;

@@ -9,11 +9,11 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+use mcp_sansio::gate::SubjectKind;
 use mcp_sansio::jsonrpc::{AsJson, Json, RawJson, WriteError, to_shared_json};
 use mcp_sansio::peer::{
     CallOptions, ClientMachine, HeaderFields, InvalidHeader, MethodName, Progress,
 };
-use mcp_sansio::protocol::SubjectKind;
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;

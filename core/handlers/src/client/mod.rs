@@ -22,6 +22,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
+use mcp_sansio::gate::GateError;
 use mcp_sansio::jsonrpc::{
     AsJson, ErrorCode, ErrorObject, Json, JsonError, Omission, RawJson, WriteError, WriteJson,
     to_shared_json,
@@ -29,7 +30,7 @@ use mcp_sansio::jsonrpc::{
 use mcp_sansio::peer::{CloseReason, CommandError, Event, Failure, MethodName, Violation};
 use mcp_sansio::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, CompleteParams, CompleteResult,
-    EmptyResult, GateError, GetPromptParams, GetPromptResult, ListParams, ListPromptsResult,
+    EmptyResult, GetPromptParams, GetPromptResult, ListParams, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, Method,
     Prompt, PromptArguments, ReadResourceParams, ReadResourceResult, Resource,
     ResourceNotFoundData, ResourceTemplate, SerializeAt, SubscriptionFilter, Task, Tool,

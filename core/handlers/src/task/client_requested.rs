@@ -87,7 +87,7 @@ impl TaskTable {
                 ErrorObject::internal("the server has too many tasks; try again later")
             }
             None => ErrorObject::invalid_params(
-                "`task` must be an object, and its `ttl` a whole number",
+                "`task` must be an object, and its `ttl` a number of milliseconds without a fraction",
             ),
         };
         answer(machine, request.handle, Err(refused), now);
@@ -199,9 +199,7 @@ impl TaskTable {
                 .to_text()
                 .and_then(|cursor| cursor.parse().ok())
                 .filter(|number| (1..=self.requestors.last(requestor)).contains(number))
-                .ok_or_else(|| {
-                    ErrorObject::invalid_params("`cursor` is not a cursor of this list")
-                })?,
+                .ok_or_else(invalid_cursor)?,
         };
         let mut tasks = Vec::new();
         let (mut last, mut next_cursor) = (after, None);
@@ -360,4 +358,10 @@ pub(super) fn failure_of(body: &ResultBody) -> Option<String> {
 pub(super) fn unavailable() -> HttpRejection {
     let error = ErrorObject::internal("the store of tasks is not available");
     HttpRejection::new(Status::SERVICE_UNAVAILABLE, error).retry_after(1)
+}
+
+pub(super) fn invalid_cursor() -> ErrorObject<'static> {
+    ErrorObject::invalid_params(
+        "invalid cursor for this list of tasks: start again without a cursor",
+    )
 }

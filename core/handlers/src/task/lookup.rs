@@ -19,7 +19,7 @@ use mcp_sansio::{Era, Instant};
 use mcp_sansio_collections::Key;
 
 use super::client_requested::{
-    Answer, PAGE_LENGTH, WAITING_MAX, not_cancellable, unavailable, waiting_request,
+    Answer, PAGE_LENGTH, WAITING_MAX, invalid_cursor, not_cancellable, unavailable, waiting_request,
 };
 use super::entry::Entry;
 use super::requestors::Requestor;
@@ -569,10 +569,6 @@ impl TaskTable {
         };
         self.end_lookup(machine, handle, result, now);
     }
-}
-
-fn invalid_cursor() -> ErrorObject<'static> {
-    ErrorObject::invalid_params("`cursor` is not a cursor of this list")
 }
 
 // ------------------------------------------------------------------ answers to input requests

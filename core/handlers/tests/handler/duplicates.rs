@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use mcp_sansio::gate::MethodKind;
 use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::protocol::{Method, MethodKind, Side};
+use mcp_sansio::protocol::{Method, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::{Value, json};
 

@@ -3,9 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use mcp_sansio::gate::MethodKind;
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
-    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, MethodKind, Role, Root,
+    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Role, Root,
     SamplingContent, Side,
 };
 use mcp_sansio::{Era, Instant, Revision, Revisions};

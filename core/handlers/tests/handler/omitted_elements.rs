@@ -190,8 +190,8 @@ fn a_refused_result_names_the_member_that_is_wrong() {
     let revision = Revision::V2025_11_25;
     for (result, expected) in [
         (r#"{"tools":[],"nextCursor":2}"#, "`/nextCursor`: invalid type: integer `2`"),
-        (r#"{"tools":{}}"#, "`/tools`: invalid type: map"),
-        (r#"{"tools":[{"name":7,"icons":7}],"_meta":[1]}"#, "`/_meta`: invalid type: sequence"),
+        (r#"{"tools":{}}"#, "`/tools`: invalid type: object"),
+        (r#"{"tools":[{"name":7,"icons":7}],"_meta":[1]}"#, "`/_meta`: invalid type: array"),
     ] {
         let script = Script::server(revision).expect(r#"{"method":"tools/list"}"#).reply(result);
         let (client, mut pair) = connect(script, host(&Omitted::default()), revision);

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_sansio::protocol::{Capabilities, Method, MethodKind, Phase, Side};
+use mcp_sansio::gate::{MethodKind, Phase};
+use mcp_sansio::protocol::{Capabilities, Method, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::Value;
 

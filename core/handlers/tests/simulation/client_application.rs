@@ -356,6 +356,8 @@ impl ClientApplication {
             Violation::UnknownResponse(id) => {
                 id.is_none() || exchanges || scene.now >= self.forgets_at
             }
+            // The answer to a message that was too long for the server.
+            Violation::UnaddressedError(_) => true,
             Violation::FrameTooLong { .. } => {
                 scene.count(Happening::Overlong);
                 self.lossy = true;

@@ -58,10 +58,9 @@ pub(crate) use validator::DescribedTool;
 pub use validator::{ArgumentCheck, CompiledSchema, Invalid, Validator};
 
 use crate::Caller;
+use crate::gate::SubjectKind;
 use crate::protocol::wire::{is_object, is_object_schema};
-use crate::protocol::{
-    Method, Prompt, Resource, ResourceTemplate, SubjectKind, Tool, check_tool_name,
-};
+use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
 
 /// The items that a server offers. See the [module](self) for how they are used.
 ///

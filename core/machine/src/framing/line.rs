@@ -85,9 +85,8 @@ impl<S: Storage> Lines<S> {
         self.buffer.feed(bytes)
     }
 
-    /// Returns the next complete line without its line end, `
-    /// ` or `\r
-    /// `. Blank lines are skipped. Returns `None` until more bytes are committed.
+    /// Returns the next complete line without its line end, which is a line feed or a carriage return
+    /// with a line feed. Blank lines are skipped. Returns `None` until more bytes are committed.
     #[must_use]
     pub fn next_frame(&mut self) -> Option<Result<&[u8], FrameError>> {
         loop {
@@ -111,8 +110,8 @@ impl<S: Storage> Lines<S> {
     /// Handles the end of input and returns the last line, if it has no line end. Take the frames
     /// first.
     ///
-    /// Programs that print one message often leave its line end out. A line that ends like an object
-    /// is a frame: if it was cut off there, it is not JSON.
+    /// Programs that print one message often leave its line end out. A line that ends where its
+    /// object or array does is a frame; another one was cut off.
     #[must_use]
     #[inline(never)]
     pub fn handle_eof(&mut self) -> Option<Result<&[u8], FrameError>> {
@@ -124,7 +123,7 @@ impl<S: Storage> Lines<S> {
         if core::mem::take(&mut self.skipping) || rest.is_empty() {
             return None;
         }
-        Some(if rest.ends_with(b"}") { Ok(rest) } else { Err(FrameError::Truncated { length }) })
+        Some(if is_whole(rest) { Ok(rest) } else { Err(FrameError::Truncated { length }) })
     }
 
     /// Checks, when no line end was found, whether the line is too long. Reports each such line
@@ -144,4 +143,21 @@ impl<S: Storage> Lines<S> {
 
 fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
+}
+
+/// Returns whether a line ends with an object or array that has begun in it.
+fn is_whole(line: &[u8]) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth == 0 && !in_string && matches!(line.last(), Some(b'}' | b']'))
 }

@@ -282,7 +282,13 @@ mod tests {
         assert_eq!(decode(b"a\n \r"), [ok("a")]);
         assert_eq!(decode(b"a\n{}"), [ok("a"), ok("{}")]);
         assert_eq!(decode(b"a\n {} \r"), [ok("a"), ok(" {}")]);
-        assert_eq!(decode(b"{},"), [Err(FrameError::Truncated { length: 3 })]);
+        for whole in ["[{}]", r#"{"a":[]}"#, r#"{"{":1}"#, r#"{"\"":1}"#, r#"["\\"]"#, "{a}", "}"] {
+            assert_eq!(decode(whole.as_bytes()), [ok(whole)]);
+        }
+        for cut in ["{},", r#"{"a":{}"#, r#"{"a":[]"#, r#"{"a}"#, r#"{"a\"}"#, "[{}", "12"] {
+            let length = cut.len();
+            assert_eq!(decode(cut.as_bytes()), [Err(FrameError::Truncated { length })], "{cut}");
+        }
         assert_eq!(decode(b""), []);
     }
 

@@ -1,7 +1,7 @@
 //! What a request may ask: revisions, the table of methods, capabilities, and the members that are
 //! read of a request. Needs no allocator.
 //!
-//! With the feature `alloc`, `protocol` has all of this, and the typed messages.
+//! With the feature `alloc`, `protocol` has the typed messages.
 
 mod capability;
 mod declaration;
@@ -10,7 +10,7 @@ pub(crate) mod members;
 pub(crate) mod metadata;
 mod method;
 mod refusal;
-mod revision;
+pub(crate) mod revision;
 
 pub use capability::{Capabilities, Capability, Side, TASKS_EXTENSION};
 pub use declaration::InvalidDeclaration;
@@ -19,4 +19,4 @@ pub use members::check_repeats;
 pub use metadata::{LoggingLevel, Metadata, UnknownLoggingLevel};
 pub use method::{Allowance, Gate, GateError, Method, MethodKind, Phase, Row, SubjectKind, TABLE};
 pub use refusal::{Refusal, write_revisions};
-pub use revision::{Era, Revision, Revisions, UnknownRevision};
+pub(crate) use revision::{Era, Revision, Revisions};

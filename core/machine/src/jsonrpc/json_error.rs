@@ -5,35 +5,51 @@ use core::fmt;
 use serde::de::{self, Expected, Unexpected};
 use serde::ser;
 
-use super::omission::pointer_to;
+use super::omission::{Omission, excerpt, pointer_to};
 use crate::envelope::write_string;
 
 /// A value could not be read from JSON or written as JSON.
 ///
 /// The message names the expected type and, except on bare metal, the place as a JSON Pointer, such
-/// as `/tools/3/name`.
+/// as `/tools/3/name`. It has at most [`LENGTH_MAX`](Self::LENGTH_MAX) bytes.
 // Not the error of `serde_json`, which takes five kilobytes of a device image, mostly for the lines
 // and columns.
 // One word long, because almost every function that reads or writes JSON returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonError(Box<Box<str>>);
 
-/// Whether errors name places. Programs without an operating system do not: devices have little
-/// flash for the code.
-const PLACES_ARE_NAMED: bool = cfg!(not(target_os = "none"));
+/// Whether errors name places, and types in the terms of JSON. Programs without an operating system do
+/// not: devices have little flash for the code.
+const IN_DETAIL: bool = cfg!(not(target_os = "none"));
+
+/// Longest excerpt of a value in a message, in bytes.
+const EXCERPT_MAX: usize = 64;
 
 impl JsonError {
+    /// Longest message in bytes. 2,048: room for the names of an enumeration, and not too much for a
+    /// model, which reads the errors of its arguments.
+    pub const LENGTH_MAX: usize = 2048;
+
+    #[cold]
+    fn new(mut message: String) -> Self {
+        message.truncate(excerpt(&message, Self::LENGTH_MAX).len());
+        Self(Box::new(message.into()))
+    }
+
     fn mismatch(kind: &str, found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         let (found, expected) = (Found(found), expected.to_string());
-        // The names of types mean nothing to the author of the value.
-        let expected = if expected.starts_with("struct ") { "an object" } else { &expected };
+        let expected = in_terms_of_json(&expected);
         de::Error::custom(format_args!("invalid {kind}: {found}, expected {expected}"))
     }
 
     /// Adds the place where it occurred: the value at `offset` of `text`.
     #[cold]
     pub(super) fn located(self, text: &str, offset: usize) -> Self {
-        let pointer = if PLACES_ARE_NAMED { pointer_to(text, offset) } else { String::new() };
+        if !IN_DETAIL {
+            return self;
+        }
+        let pointer = pointer_to(text, offset);
+        let pointer = excerpt(&pointer, Omission::LENGTH_MAX);
         if pointer.is_empty() {
             return self;
         }
@@ -57,7 +73,7 @@ impl core::error::Error for JsonError {}
 impl de::Error for JsonError {
     #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self(Box::new(message.to_string().into()))
+        Self::new(message.to_string())
     }
 
     #[cold]
@@ -68,6 +84,41 @@ impl de::Error for JsonError {
     #[cold]
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         Self::mismatch("value", found, expected)
+    }
+
+    #[cold]
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        let variant = excerpt(variant, EXCERPT_MAX);
+        de::Error::custom(de::value::Error::unknown_variant(variant, expected))
+    }
+
+    #[cold]
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let field = excerpt(field, EXCERPT_MAX);
+        de::Error::custom(de::value::Error::unknown_field(field, expected))
+    }
+}
+
+/// Returns the description of a type without names of Rust, which mean nothing to the author of the
+/// value.
+fn in_terms_of_json(expected: &str) -> &str {
+    match expected {
+        _ if expected.starts_with("struct ") => "an object",
+        _ if !IN_DETAIL => expected,
+        _ if expected.starts_with("enum ") => "a string or an object",
+        "a map" => "an object",
+        "a sequence" => "an array",
+        "unit" => "null",
+        "f32" | "f64" => "a number",
+        "u8" => "an integer from 0 to 255",
+        "u16" => "an integer from 0 to 65535",
+        "u32" => "an integer from 0 to 4294967295",
+        "u64" | "u128" | "usize" => "an integer of 0 or more",
+        "i8" => "an integer from -128 to 127",
+        "i16" => "an integer from -32768 to 32767",
+        "i32" => "an integer from -2147483648 to 2147483647",
+        "i64" | "i128" | "isize" => "an integer",
+        _ => expected,
     }
 }
 
@@ -88,10 +139,13 @@ impl fmt::Display for Found<'_> {
         match self.0 {
             Unexpected::Float(_) => f.write_str("floating point number"),
             Unexpected::Unit => f.write_str("null"),
+            Unexpected::Map => f.write_str("object"),
+            Unexpected::Seq => f.write_str("array"),
             Unexpected::Str(text) => {
-                let mut quoted = String::new();
-                write_string(&mut quoted, text);
-                write!(f, "string {quoted}")
+                let (mut quoted, shown) = (String::new(), excerpt(text, EXCERPT_MAX));
+                write_string(&mut quoted, shown);
+                let more = if shown.len() < text.len() { "..." } else { "" };
+                write!(f, "string {quoted}{more}")
             }
             other => other.fmt(f),
         }
@@ -100,12 +154,14 @@ impl fmt::Display for Found<'_> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeMap;
     use alloc::string::{String, ToString};
     use alloc::vec::Vec;
 
+    use serde::Deserialize;
     use serde::de::DeserializeOwned;
 
-    use crate::jsonrpc::{Json, RawJson};
+    use crate::jsonrpc::{Json, JsonError, RawJson};
 
     fn message<T: DeserializeOwned>(text: &'static str) -> String {
         RawJson::trusted(text).decode::<T>().err().expect("refused").to_string()
@@ -120,18 +176,77 @@ mod tests {
             ("-7", "integer `-7`"),
             ("0.5", "floating point number"),
             (r#""a\"\u00e9""#, r#"string "a\"é""#),
-            ("{}", "map"),
+            ("{}", "object"),
         ] {
-            let expected = alloc::format!("invalid type: {found}, expected a sequence");
+            let expected = alloc::format!("invalid type: {found}, expected an array");
             assert_eq!(message::<Vec<u8>>(text), expected);
         }
-        assert_eq!(message::<u8>("[]"), "invalid type: sequence, expected u8");
-        assert_eq!(message::<u8>("256"), "invalid value: integer `256`, expected u8");
+        for (text, message) in [
+            (message::<u8>("[]"), "invalid type: array, expected an integer from 0 to 255"),
+            (
+                message::<u8>("256"),
+                "invalid value: integer `256`, expected an integer from 0 to 255",
+            ),
+            (message::<u64>("-1"), "invalid value: integer `-1`, expected an integer of 0 or more"),
+            (
+                message::<i16>("null"),
+                "invalid type: null, expected an integer from -32768 to 32767",
+            ),
+            (message::<f64>(r#""2""#), r#"invalid type: string "2", expected a number"#),
+            (message::<String>("{}"), "invalid type: object, expected a string"),
+            (message::<bool>("0"), "invalid type: integer `0`, expected a boolean"),
+            (message::<BTreeMap<String, u8>>("0"), "invalid type: integer `0`, expected an object"),
+            (message::<Unit>("0"), "invalid type: integer `0`, expected a string or an object"),
+            (message::<Unit>(r#""mile""#), "unknown variant `mile`, expected `meter` or `degrees`"),
+        ] {
+            assert_eq!(text, message);
+        }
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields, rename_all = "snake_case")]
+    enum Unit {
+        Meter,
+        Degrees {
+            #[expect(dead_code, reason = "only its decoding is wanted")]
+            kelvin: u8,
+        },
+    }
+
+    #[test]
+    fn a_message_is_bounded_whatever_the_value_is() {
+        let long = "é".repeat(100_000);
+        let quoted = alloc::format!("\"{long}\"");
+        let member = alloc::format!("{{\"{long}\":0}}");
+        let nested = alloc::format!("{{\"degrees\":{member}}}");
+        let dated: Result<Dated, _> = RawJson::trusted(&quoted).decode();
+        for message in [
+            RawJson::trusted(&quoted).decode::<u8>().expect_err("refused"),
+            RawJson::trusted(&quoted).decode::<Unit>().expect_err("refused"),
+            RawJson::trusted(&member).decode::<Unit>().expect_err("refused"),
+            RawJson::trusted(&nested).decode::<Unit>().expect_err("refused"),
+            RawJson::trusted(&member).decode::<BTreeMap<String, bool>>().expect_err("refused"),
+            dated.expect_err("refused"),
+        ] {
+            let message = message.to_string();
+            assert!(message.len() <= JsonError::LENGTH_MAX && message.contains("éé"), "{message}");
+        }
+    }
+
+    /// Has an error of its own, which quotes the value.
+    #[derive(Debug)]
+    struct Dated;
+
+    impl<'de> Deserialize<'de> for Dated {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            Err(serde::de::Error::custom(alloc::format!("`{text}` is no date")))
+        }
     }
 
     #[test]
     fn a_value_without_a_json_form_is_named() {
-        let keys = alloc::collections::BTreeMap::from([((), 1)]);
+        let keys = BTreeMap::from([((), 1)]);
         let error = Json::from_serialize(&keys).expect_err("refused");
         assert_eq!(error.to_string(), "key must be a string");
     }

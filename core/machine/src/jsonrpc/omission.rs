@@ -149,14 +149,15 @@ impl Omitted {
 
 /// Escapes a text, and cuts it at [`Omission::LENGTH_MAX`] bytes.
 fn printable(text: &str) -> String {
+    let cut = |text| excerpt(text, Omission::LENGTH_MAX);
     let mut shown = Printable::new(cut(text)).to_string();
     shown.truncate(cut(&shown).len());
     shown
 }
 
-/// Cuts a text at [`Omission::LENGTH_MAX`] bytes.
-fn cut(text: &str) -> &str {
-    let mut end = text.len().min(Omission::LENGTH_MAX);
+/// Returns the first `length_max` bytes of a text, or less, so that it ends with a whole character.
+pub(super) fn excerpt(text: &str, length_max: usize) -> &str {
+    let mut end = text.len().min(length_max);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -3,8 +3,9 @@
 use alloc::string::String;
 use core::time::Duration;
 
+use crate::gate::GateError;
 use crate::jsonrpc::{RawJson, WriteError, close_object_with, write_integer};
-use crate::protocol::{Capabilities, Capability, GateError, Method, Side};
+use crate::protocol::{Capabilities, Capability, Method, Side};
 
 use super::calls::{Call, Purpose, Timing};
 use super::error::CommandError;

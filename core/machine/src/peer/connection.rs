@@ -11,11 +11,12 @@ use mcp_sansio_sync::Arc;
 
 use crate::binding::Binding;
 use crate::framing::FrameError;
+use crate::gate::{MethodKind, Phase};
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, Reason, RequestId, Shape, WriteError,
     WriteJson, close_object_with, write_error, write_integer, write_notification, write_string,
 };
-use crate::protocol::{Method, MethodKind, Phase, Side};
+use crate::protocol::{Method, Side};
 use crate::{Era, Instant, Revision};
 
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};

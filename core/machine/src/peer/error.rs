@@ -2,8 +2,9 @@ use alloc::boxed::Box;
 use alloc::string::String;
 
 use crate::binding::TransportFailure;
+use crate::gate::{GateError, InvalidDeclaration};
 use crate::jsonrpc::{ErrorObject, Json, WriteError};
-use crate::protocol::{Capability, Era, GateError, InvalidDeclaration, Method, Revision};
+use crate::protocol::{Capability, Era, Method, Revision};
 
 use super::event::CloseReason;
 

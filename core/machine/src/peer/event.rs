@@ -8,8 +8,9 @@ use core::time::Duration;
 use crate::binding::TransportFailure;
 use crate::catalog::Target;
 use crate::framing::FrameError;
+use crate::gate::GateError;
 use crate::jsonrpc::{ErrorCode, ErrorObject, Omissions, RawJson, Reason, RequestId};
-use crate::protocol::{Capabilities, GateError, Method, SubscriptionFilter};
+use crate::protocol::{Capabilities, Method, SubscriptionFilter};
 use crate::{Caller, Era, Panicked, Printable, Revision};
 
 use super::error::OpeningFailure;

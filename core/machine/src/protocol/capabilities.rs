@@ -7,9 +7,9 @@ use serde::de::Error as _;
 use super::Revision;
 use super::map::Map;
 use super::message::message;
-use super::{Capabilities, Capability, InvalidDeclaration, TASKS_EXTENSION};
+use super::{Capabilities, Capability, TASKS_EXTENSION};
 use crate::envelope::JsonText;
-use crate::gate::Refusal;
+use crate::gate::{InvalidDeclaration, Refusal};
 use crate::jsonrpc::{ErrorObject, Json, JsonError, RawJson};
 
 /// An open object of settings. Its presence declares the capability, even if it is empty.

@@ -3,14 +3,14 @@
 use alloc::format;
 use alloc::string::String;
 
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::Revision;
 use super::annotations::Annotations;
 use super::message::{message, tagged};
 use super::meta::Meta;
-use super::resource::{BlobResourceContents, Resource, ResourceContents};
-use super::wire::SerializeAt;
+use super::resource::{Resource, ResourceContents};
+use super::wire::{AtRevision, SerializeAt};
 use crate::jsonrpc::RawJson;
 
 tagged! {
@@ -83,12 +83,18 @@ impl SerializeAt for ContentBlock {
             Self::Image(content) => content.serialize_at(revision, serializer),
             // MCP 2024-11-05 server/tools#tool-result [TOOL-012]: audio is not supported.
             Self::Audio(content) if revision < Revision::V2025_03_26 => {
-                content.to_embedded().serialize_at(revision, serializer)
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("type", "resource")?;
+                map.serialize_entry("resource", &EmbeddedAudio(content))?;
+                end_with(content.annotations.as_ref(), revision, map)
             }
             Self::Audio(content) => content.serialize_at(revision, serializer),
             // MCP 2025-03-26 server/tools#tool-result [TOOL-013]: links are not supported.
             Self::ResourceLink(link) if revision < Revision::V2025_06_18 => {
-                link_as_text(link).serialize_at(revision, serializer)
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", &link_as_text(link))?;
+                end_with(link.annotations.as_ref(), revision, map)
             }
             Self::ResourceLink(link) => {
                 let mut map = serializer.serialize_map(None)?;
@@ -166,26 +172,40 @@ message! {
 impl AudioContent {
     /// The URI of audio that is embedded as a resource. It is not resolvable.
     pub const EMBEDDED_URI: &str = "about:audio";
+}
 
-    fn to_embedded(&self) -> EmbeddedResource {
-        let blob = BlobResourceContents::new(Self::EMBEDDED_URI, self.data.as_str())
-            .mime_type(self.mime_type.as_str());
-        EmbeddedResource {
-            resource: ResourceContents::Blob(blob),
-            annotations: self.annotations.clone(),
-            meta: None,
-        }
+/// The resource that contains audio, for the revision without audio.
+struct EmbeddedAudio<'a>(&'a AudioContent);
+
+impl Serialize for EmbeddedAudio<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("uri", AudioContent::EMBEDDED_URI)?;
+        map.serialize_entry("blob", &self.0.data)?;
+        map.serialize_entry("mimeType", &self.0.mime_type)?;
+        map.end()
     }
 }
 
-/// Returns the form of a link for revisions without links.
-fn link_as_text(link: &Resource) -> TextContent {
+/// Returns the text of a link for revisions without links.
+fn link_as_text(link: &Resource) -> String {
     let name = link.title.as_ref().unwrap_or(&link.name);
-    let text = match &link.description {
+    match &link.description {
         Some(description) => format!("{name} ({description}): {}", link.uri),
         None => format!("{name}: {}", link.uri),
-    };
-    TextContent { text, annotations: link.annotations.clone(), meta: None }
+    }
+}
+
+/// Writes the hints of a block that takes the form of another kind, and ends it.
+fn end_with<M: SerializeMap>(
+    hints: Option<&Annotations>,
+    revision: Revision,
+    mut map: M,
+) -> Result<M::Ok, M::Error> {
+    if let Some(hints) = hints {
+        map.serialize_entry("annotations", &AtRevision(hints, revision))?;
+    }
+    map.end()
 }
 
 message! {

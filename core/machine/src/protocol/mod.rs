@@ -59,8 +59,7 @@ mod tool_results;
 pub(crate) mod wire;
 
 pub use crate::gate::{
-    Allowance, Capabilities, Capability, Gate, GateError, InvalidDeclaration, LoggingLevel, Method,
-    MethodKind, Phase, Row, Side, SubjectKind, TABLE, TASKS_EXTENSION, UnknownLoggingLevel,
+    Capabilities, Capability, LoggingLevel, Method, Side, TASKS_EXTENSION, UnknownLoggingLevel,
 };
 pub(crate) use crate::gate::{Era, Revision};
 pub use annotations::*;

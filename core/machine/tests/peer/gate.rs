@@ -1,9 +1,10 @@
 //! The requests and notifications that may be sent or received, by revision, direction and declared
 //! capability.
 
+use mcp_sansio::gate::{GateError, MethodKind, TABLE};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallOptions, ClientMachine, CommandError, Event, ServerMachine};
-use mcp_sansio::protocol::{Capabilities, GateError, Method, MethodKind, Side, TABLE};
+use mcp_sansio::protocol::{Capabilities, Method, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
 

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use mcp_sansio::Revision;
+use mcp_sansio::gate::GateError;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     CallOptions, ClientMachine, ClientOptions, CommandError, Event, ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{
     CapabilitySettings, ClientCapabilities, ElicitFormParams, ElicitParams, ElicitSchema,
-    GateError, InputRequest, InputRequiredResult, Method, ServerCapabilities, TaskMethods,
-    TaskRequests, TasksCapability, ToolsCapability,
+    InputRequest, InputRequiredResult, Method, ServerCapabilities, TaskMethods, TaskRequests,
+    TasksCapability, ToolsCapability,
 };
 use serde_json::json;
 

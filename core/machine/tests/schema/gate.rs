@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use mcp_sansio::Revision;
-use mcp_sansio::protocol::{Capability, MethodKind, Side, TABLE};
+use mcp_sansio::gate::{MethodKind, TABLE};
+use mcp_sansio::protocol::{Capability, Side};
 use serde_json::Value;
 
 use crate::spec::Schema;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use mcp_sansio::protocol::{Allowance, Gate, MethodKind, Phase, Row, Side, TABLE};
+use mcp_sansio::gate::{Allowance, Gate, MethodKind, Phase, Row, TABLE};
+use mcp_sansio::protocol::Side;
 use mcp_sansio::{Revision, Revisions};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/gate-table.md");

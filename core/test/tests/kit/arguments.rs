@@ -43,6 +43,15 @@ enum Shape {
     Square(u32),
 }
 
+#[derive(Deserialize, JsonSchema, Serialize)]
+struct Forecast {
+    city: String,
+    #[serde(default)]
+    days: u8,
+    #[serde(default)]
+    notes: Value,
+}
+
 fn written(arguments: &impl Serialize) -> String {
     serde_json::to_string(arguments).unwrap()
 }
@@ -52,6 +61,7 @@ fn server() -> Server {
         .tool("read", "", |call: Call<Reading>| written(&call.arguments))
         .tool("edit", "", |call: Call<Edit>| written(&call.arguments))
         .tool("draw", "", |call: Call<Shape>| written(&call.arguments))
+        .tool("forecast", "", |call: Call<Forecast>| written(&call.arguments))
 }
 
 #[test]
@@ -116,4 +126,25 @@ fn an_enum_of_names_alone_is_refused_with_what_to_do() {
     let server = Server::new("s", "1").tool("t", "", |call: Call<Unit>| written(&call.arguments));
     let refused = server.endpoint(7).unwrap_err().to_string();
     assert!(refused.contains("\"t\"") && refused.contains("an enum with a tag"), "{refused}");
+}
+
+#[test]
+fn a_null_argument_that_its_type_does_not_take_is_absent() {
+    let (client, mut pair) = mcp_sansio_test::connect(&server(), &Host::new("test", "1"));
+    for (arguments, expected) in [
+        (json!({ "city": "Oslo", "days": null }), r#"{"city":"Oslo","days":0,"notes":null}"#),
+        (
+            json!({ "days": null, "city": "\"O\"", "notes": { "a": null }, "other": null }),
+            r#"{"city":"\"O\"","days":0,"notes":{"a":null}}"#,
+        ),
+        (json!({ "city": null }), "invalid arguments: missing field `city`"),
+        (json!({ "days": null }), "invalid arguments: missing field `city`"),
+        (
+            json!({ "city": "Oslo", "days": "1", "notes": null }),
+            "invalid arguments: `/days`: invalid type: string \"1\", expected an integer from 0 to 255",
+        ),
+    ] {
+        let result = pair.run(client.call_tool("forecast", &arguments)).unwrap();
+        assert_eq!(text(&result), expected, "{arguments}");
+    }
 }

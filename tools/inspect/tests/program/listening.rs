@@ -47,13 +47,22 @@ fn start(before: &[&str], mode: &str, words: &[&str]) -> Inspection {
     let name = format!("mcp-inspect-{}-{mode}-{}", std::process::id(), before.len());
     let notes = std::env::temp_dir().join(name);
     let _ = std::fs::remove_file(&notes);
-    let all = [before, &[INSPECT], words, &["--revision", "2025-11-25", "--", "sh", "-c", SERVER]];
-    let all = all.concat();
+    let server = ["--revision", "2025-11-25", "--", "sh", "-c", SERVER];
+    let all = [with_signals(), before, &[INSPECT], words, &server].concat();
     let mut command = Command::new(all[0]);
     command.args(&all[1..]).env("MODE", mode).env("NOTES", &notes);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let stderr = BufReader::new(child.stderr.take().unwrap());
     Inspection { child, stderr, notes }
+}
+
+/// Returns what to write in front of a command line so that no signal is ignored from the start, as it
+/// is if the tests run in the background of a shell. Nothing where `env` cannot do it.
+fn with_signals() -> &'static [&'static str] {
+    const ENV: [&str; 2] = ["env", "--default-signal"];
+    let mut probe = Command::new(ENV[0]);
+    let probe = probe.args([ENV[1], "true"]).stderr(Stdio::null()).status();
+    if probe.is_ok_and(|status| status.success()) { &ENV } else { &[] }
 }
 
 /// Waits, for a minute at most, until `found` returns a value.

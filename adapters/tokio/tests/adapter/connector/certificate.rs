@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_rustls::TlsAcceptor;
@@ -14,9 +15,21 @@ pub(crate) struct Certificate {
 
 impl Certificate {
     pub(crate) fn new() -> Self {
+        Self::with(IsCa::NoCa)
+    }
+
+    /// Creates the certificate of an authority, which is none for a server.
+    pub(crate) fn of_an_authority() -> Self {
+        Self::with(IsCa::Ca(BasicConstraints::Unconstrained))
+    }
+
+    fn with(is_ca: IsCa) -> Self {
         let names = ["127.0.0.1".to_owned(), "origin.test".to_owned()];
-        let made = rcgen::generate_simple_self_signed(names).unwrap();
-        Self { der: made.cert.der().to_vec(), key: made.signing_key.serialize_der() }
+        let mut params = CertificateParams::new(names).unwrap();
+        params.is_ca = is_ca;
+        let key = KeyPair::generate().unwrap();
+        let made = params.self_signed(&key).unwrap();
+        Self { der: made.der().to_vec(), key: key.serialize_der() }
     }
 
     /// Returns a TLS acceptor that negotiates one of `protocols`.

@@ -70,6 +70,25 @@ async fn the_certificate_is_not_trusted() {
     let inner = cause.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     assert!(matches!(inner, Some(rustls::Error::InvalidCertificate(_))), "{error:?}");
     assert!(!error.was_sent());
+    let said = error.to_string();
+    assert!(said.contains("UnknownIssuer; ") && said.contains("SSL_CERT_FILE"), "{said}");
+}
+
+#[tokio::test]
+async fn the_certificate_is_that_of_an_authority() {
+    let certificate = Certificate::of_an_authority();
+    let (listener, address) = listen().await;
+    let acceptor = certificate.acceptor(&[]);
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(acceptor.accept(stream).await.is_err());
+    });
+    let connector = builder().root_certificate(certificate.der).build().unwrap();
+    let error = failure(&connector, format!("https://{address}/")).await;
+    assert!(
+        error.to_string().contains("; the server has the certificate of an authority"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -95,6 +114,7 @@ async fn the_server_does_not_speak_tls() {
     });
     let error = failure(&connector(), format!("https://{address}/")).await;
     assert!(matches!(error, ConnectorError::Tls { .. }), "{error:?}");
+    assert!(error.to_string().ends_with("; does it speak HTTPS?"), "{error}");
 }
 
 #[tokio::test]

@@ -10,9 +10,9 @@ use super::item::{CompletedArgument, ItemKind, Target};
 use super::runs_as_task;
 use crate::Caller;
 use crate::envelope::Written;
-use crate::gate::Refusal;
+use crate::gate::{Refusal, SubjectKind};
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
-use crate::protocol::{Method, Prompt, Revision, SubjectKind, TaskSupport, Tool};
+use crate::protocol::{Method, Prompt, Revision, TaskSupport, Tool};
 
 type Checked = Result<(), ErrorObject<'static>>;
 type Resolved = Result<Target, ErrorObject<'static>>;

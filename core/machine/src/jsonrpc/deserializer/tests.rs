@@ -290,7 +290,7 @@ fn a_lossy_reading_leaves_out_malformed_elements_and_what_was_left_out_of_them()
         omissions,
         "`/trees/0`: invalid type: integer `7`, expected an object; \
          `/trees/1/trees/0`: missing field `name`; \
-         `/trees/1/trees/2`: `/name`: invalid type: string \"x\", expected u8; \
+         `/trees/1/trees/2`: `/name`: invalid type: string \"x\", expected an integer from 0 to 255; \
          `/trees/2`: missing field `name`"
     );
     // Other lists, and what is outside of lists, are read as ever.
@@ -338,9 +338,18 @@ fn depth_has_a_bound() {
 fn errors_name_the_expected_type() {
     let error = |text| deserialize::<Fields>(text).expect_err("refused").to_string();
     assert_eq!(error("{}"), "missing field `a`");
-    assert_eq!(error(r#"{"a":"\u0041"}"#), r#"`/a`: invalid type: string "A", expected u8"#);
-    assert_eq!(error(r#"{"a":256}"#), "`/a`: invalid value: integer `256`, expected u8");
-    assert_eq!(error(r#"{"a":1.5}"#), "`/a`: invalid type: floating point number, expected u8");
+    assert_eq!(
+        error(r#"{"a":"\u0041"}"#),
+        r#"`/a`: invalid type: string "A", expected an integer from 0 to 255"#
+    );
+    assert_eq!(
+        error(r#"{"a":256}"#),
+        "`/a`: invalid value: integer `256`, expected an integer from 0 to 255"
+    );
+    assert_eq!(
+        error(r#"{"a":1.5}"#),
+        "`/a`: invalid type: floating point number, expected an integer from 0 to 255"
+    );
     assert_eq!(error("null"), "invalid type: null, expected an object");
     let error = deserialize::<f64>("1e400").expect_err("refused").to_string();
     assert_eq!(error, "number out of range");
@@ -376,7 +385,7 @@ fn errors_name_the_innermost_value_that_is_wrong() {
         (r#"{"first":[{"a":1},{"b":"x" }],"shapes":{}}"#, "`/first/1`: missing field `a`"),
         (r#"{"first":[{"a":1,"c":{"d":[]}},{ }]}"#, "`/first/1`: missing field `a`"),
         (r#"{"first":[{"a":1,"a":1}]}"#, "`/first/0/a`: duplicate field `a`"),
-        (r#"{"first":{"a":1}}"#, "`/first`: invalid type: map"),
+        (r#"{"first":{"a":1}}"#, "`/first`: invalid type: object"),
         (r#"{"shapes":{"p/q~\u0007":{"Newtype":300}}}"#, "`/shapes/p~1q~0\u{fffd}`: "),
         (r#"{"shapes":{"s":{"Struct":{"a":1}}}}"#, "`/shapes/s/Struct`: missing field `b`"),
         (r#"{"shapes":{"s":"Other"}}"#, "`/shapes/s`: unknown variant `Other`"),
@@ -392,7 +401,7 @@ fn errors_name_the_innermost_value_that_is_wrong() {
     // A value that is decoded on its own continues the place of the value that contains it.
     let contents = r#"{"contents":[{"uri":"a:","text":"x"},{"text":"x","uri":[]}]}"#;
     let error = deserialize::<crate::protocol::ReadResourceResult>(contents).expect_err("refused");
-    assert!(error.to_string().starts_with("`/contents/1/uri`: invalid type: seq"), "{error}");
+    assert!(error.to_string().starts_with("`/contents/1/uri`: invalid type: array"), "{error}");
 }
 
 #[test]
@@ -440,10 +449,10 @@ fn null_is_an_empty_list_and_a_lossy_reading_leaves_out_malformed_hints() {
     assert_eq!(item, Item { fields: Some(inner.into()), name: 5, ..Item::default() });
     assert_eq!(
         omissions,
-        "`/size`: invalid value: integer `-1`, expected u8; \
-         `/fields/size`: invalid type: string \"2\", expected u8; \
-         `/fields/items/0/size`: invalid type: sequence, expected u8; \
-         `/icons`: invalid type: map, expected a sequence"
+        "`/size`: invalid value: integer `-1`, expected an integer from 0 to 255; \
+         `/fields/size`: invalid type: string \"2\", expected an integer from 0 to 255; \
+         `/fields/items/0/size`: invalid type: array, expected an integer from 0 to 255; \
+         `/icons`: invalid type: object, expected an array"
     );
     // A hint whose own content is refused is left out as a whole; an element is named alone.
     let (item, omissions) =
@@ -451,12 +460,12 @@ fn null_is_an_empty_list_and_a_lossy_reading_leaves_out_malformed_hints() {
     assert_eq!(item, Item { icons: Some(vec![1]), ..Item::default() });
     assert_eq!(
         omissions,
-        "`/fields`: `/name`: invalid value: integer `300`, expected u8; \
-         `/icons/1`: invalid type: string \"2\", expected u8"
+        "`/fields`: `/name`: invalid value: integer `300`, expected an integer from 0 to 255; \
+         `/icons/1`: invalid type: string \"2\", expected an integer from 0 to 255"
     );
     // What is no hint is strict.
     let error = read(r#"{"name":"x","size":[]}"#).expect_err("refused").to_string();
-    assert_eq!(error, "`/name`: invalid type: string \"x\", expected u8");
+    assert_eq!(error, "`/name`: invalid type: string \"x\", expected an integer from 0 to 255");
 }
 
 #[test]

@@ -21,13 +21,12 @@ use mcp_sansio_sync::Arc;
 
 use crate::binding::Binding;
 use crate::framing::FrameError;
+use crate::gate::MethodKind;
 use crate::jsonrpc::{
     ErrorObject, Json, MemberIndex, PREFIX_IS_CACHED, RawJson, WriteJson, parse,
     parse_noting_result, to_shared_json,
 };
-use crate::protocol::{
-    Capabilities, JsonAtRevision, LoggingLevel, Method, MethodKind, Side, WriteJsonAt,
-};
+use crate::protocol::{Capabilities, JsonAtRevision, LoggingLevel, Method, Side, WriteJsonAt};
 use crate::{Era, Instant, Revision, Revisions};
 
 use self::receive::COMPLETE;

@@ -1,13 +1,14 @@
 //! The notifications of a client.
 
 use crate::Era;
+use crate::gate::MethodKind;
 use crate::jsonrpc::{WriteJson, write_notification};
 use crate::peer::Passed;
 use crate::peer::connection::Connection;
 use crate::peer::error::CommandError;
 use crate::peer::outbox::{Channel, Lane, Part};
 use crate::peer::queue::Tag;
-use crate::protocol::{Method, MethodKind};
+use crate::protocol::Method;
 
 use super::Client;
 

@@ -6,6 +6,7 @@ use mcp_sansio_collections::Key;
 use crate::binding::TransportFailure;
 use crate::gate::members::check_repeats;
 use crate::gate::metadata::Metadata;
+use crate::gate::{MethodKind, Phase};
 use crate::jsonrpc::{
     Batch, ErrorObject, Frame, Malformed, MemberIndex, Message, NotificationMessage, RawJson,
     Reason, RequestId, RequestMessage, ResponseMessage, Shape, write_result,
@@ -24,7 +25,7 @@ use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
-use crate::protocol::{Capability, Method, MethodKind, Phase, Side};
+use crate::protocol::{Capability, Method, Side};
 use crate::{Caller, Era, Instant, Revision};
 
 use super::Client;

@@ -1,8 +1,6 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use hashbrown::HashSet;
-
 use crate::binding::Binding;
 use crate::envelope::JsonText;
 use crate::gate::metadata::SERVER_INFO;
@@ -21,6 +19,7 @@ use crate::{Era, Instant, Revision, Revisions};
 
 use super::receive::Incoming;
 use super::result_body::Contents;
+use super::subscriptions::SubscribedUris;
 use super::{Server, ServerSession};
 
 /// Minimum level of log messages for a client that has not set one. The server may choose it.
@@ -74,7 +73,7 @@ impl Server {
                 .then(|| RawJson::from(given.capabilities?).get("extensions").map(Json::from))
                 .flatten(),
             log_level: LOG_LEVEL_UNASKED,
-            subscribed: HashSet::with_hasher(self.connection.requests.hasher()),
+            subscribed: SubscribedUris::with_hasher(self.connection.requests.hasher()),
         });
         if self.connection.binding == Binding::ByteStream {
             self.set_session_key(self.session_key());

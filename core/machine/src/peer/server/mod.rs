@@ -24,10 +24,7 @@ mod subscriptions;
 mod tasks;
 
 use alloc::boxed::Box;
-use alloc::string::String;
 
-use hashbrown::HashSet;
-use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::Slab;
 use mcp_sansio_sync::Arc;
 
@@ -35,10 +32,10 @@ use crate::binding::Binding;
 use crate::catalog::Catalog;
 use crate::envelope::Envelopes;
 use crate::framing::FrameError;
+use crate::gate::{GateError, MethodKind, metadata};
 use crate::jsonrpc::{Json, RawJson, RequestId, WriteJson, to_shared_json};
 use crate::protocol::{
-    Capabilities, GateError, JsonAtRevision, LoggingLevel, Method, MethodKind, ServerCapabilities,
-    Side,
+    Capabilities, JsonAtRevision, LoggingLevel, Method, ServerCapabilities, Side,
 };
 use crate::{Caller, Instant, PanicGuard, Revision};
 
@@ -55,7 +52,6 @@ use super::outbox::Channel;
 use super::outgoing::{CallOptions, Outgoing};
 use super::queue::Tag;
 use super::requests::ReplyTo;
-use crate::gate::metadata;
 
 pub(super) use batches::{Answered, Batch, Batches};
 pub(super) use declared::DECLARED_LENGTH_MAX;
@@ -67,6 +63,7 @@ pub(super) use rounds::{PendingInput, Round};
 pub(crate) use server_config::ServerConfig;
 #[cfg(feature = "http")]
 pub(crate) use session_state::SessionState;
+use subscriptions::SubscribedUris;
 
 /// The server's side of one connection over a byte stream, as a state machine.
 ///
@@ -130,7 +127,7 @@ pub struct ServerSession {
     /// The extensions that the client declared, if this server has any.
     client_extensions: Option<Json>,
     log_level: LoggingLevel,
-    subscribed: HashSet<String, KeyedHash>,
+    subscribed: SubscribedUris,
 }
 
 impl ServerSession {

@@ -7,9 +7,9 @@ use mcp_sansio_sync::Arc;
 use crate::catalog::subject::Given;
 use crate::catalog::{Invalid, Target};
 use crate::envelope::Written;
-use crate::gate::Refusal;
 use crate::gate::members::check_repeats;
 use crate::gate::metadata::{self, Metadata, Read};
+use crate::gate::{GateError, MethodKind, Refusal};
 use crate::jsonrpc::{
     AsJson, ErrorObject, Malformed, Message, RawJson, RequestId, RequestMessage, ResponseMessage,
     resolved,
@@ -23,8 +23,7 @@ use crate::peer::outbox::{Channel, Lane};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{
-    AtRevision, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method,
-    MethodKind, Side,
+    AtRevision, CallToolResult, Capabilities, Capability, LoggingLevel, Method, Side,
 };
 use crate::{Caller, Era, Instant, Revision};
 
@@ -458,7 +457,10 @@ impl Server {
                 );
             }
             _ => {
-                let error = ErrorObject::invalid_params("`level` is not a log level");
+                let error = ErrorObject::invalid_params(
+                    "`level` must be one of debug, info, notice, warning, error, critical, alert and \
+                     emergency",
+                );
                 self.answer_error(&incoming.id, &error, incoming.reply);
             }
         }

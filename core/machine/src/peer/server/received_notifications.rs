@@ -3,13 +3,14 @@
 use crate::Instant;
 use crate::Revision;
 use crate::gate::members::check_repeats;
+use crate::gate::{MethodKind, Phase};
 use crate::jsonrpc::{NotificationMessage, RawJson, RequestId};
 use crate::peer::connection::Flow;
 use crate::peer::event::{Event, Notification, Violation};
 use crate::peer::handle::SubscriptionHandles;
 use crate::peer::method_name::MethodName;
 use crate::peer::policy::UnknownMethods;
-use crate::protocol::{Method, MethodKind, Phase, Side};
+use crate::protocol::{Method, Side};
 
 use super::{NO_PARAMS, Server, ServerSession};
 

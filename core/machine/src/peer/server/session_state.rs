@@ -3,13 +3,12 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use hashbrown::HashSet;
-
 use crate::Revision;
 use crate::jsonrpc::{Json, write_id};
 use crate::peer::outbox::Channel;
 use crate::protocol::{Capabilities, LoggingLevel, SerializeAt};
 
+use super::subscriptions::SubscribedUris;
 use super::{Server, ServerSession};
 
 /// The result of the negotiation, and the choices of the client since then.
@@ -29,7 +28,7 @@ impl Server {
     /// Returns the state of the session, if there is one.
     pub(crate) fn session_state(&self) -> Option<SessionState> {
         let session = self.session.as_ref()?;
-        let mut subscribed: Vec<String> = session.subscribed.iter().cloned().collect();
+        let mut subscribed = session.subscribed.uris.clone();
         subscribed.sort_unstable();
         Some(SessionState {
             revision: session.revision,
@@ -49,8 +48,10 @@ impl Server {
             .to_json_at(state.revision)
             .and_then(|text| Capabilities::from_server_json(text.as_str(), state.revision))
             .unwrap_or_default();
-        let mut subscribed = HashSet::with_hasher(self.connection.requests.hasher());
-        subscribed.extend(state.subscribed);
+        let mut subscribed = SubscribedUris::with_hasher(self.connection.requests.hasher());
+        for uri in state.subscribed {
+            subscribed.insert(uri);
+        }
         self.session = Some(ServerSession {
             revision: state.revision,
             initialized: state.initialized,

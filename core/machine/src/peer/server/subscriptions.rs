@@ -1,5 +1,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hash::BuildHasher;
+
+use mcp_sansio_collections::{Index, KeyedHash};
 
 use crate::catalog::Changes;
 use crate::gate::metadata::SUBSCRIPTION_ID;
@@ -17,6 +20,56 @@ use crate::{Era, Revision};
 use super::Server;
 use super::receive::Incoming;
 use super::result_body::Body;
+
+/// The URIs that a session is subscribed to. Its client chooses them, so their hash is keyed.
+// The tables of hashes and of texts are those of other types: a `HashSet` of texts would take a
+// kilobyte of a device image.
+#[derive(Debug)]
+pub(super) struct SubscribedUris {
+    pub(super) uris: Vec<String>,
+    /// Their places in `uris`.
+    places: Index,
+    hasher: KeyedHash,
+}
+
+impl SubscribedUris {
+    pub(super) fn with_hasher(hasher: KeyedHash) -> Self {
+        Self { uris: Vec::new(), places: Index::default(), hasher }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.uris.len()
+    }
+
+    pub(super) fn contains(&self, uri: &str) -> bool {
+        let is_it = |place| is_at(place, &self.uris, uri);
+        self.places.find_hashed(self.hasher.hash_one(uri), &is_it).is_some()
+    }
+
+    pub(super) fn insert(&mut self, uri: String) {
+        if !self.contains(&uri) {
+            self.places.insert_hashed(self.hasher.hash_one(uri.as_str()), self.uris.len() as u64);
+            self.uris.push(uri);
+        }
+    }
+
+    pub(super) fn remove(&mut self, uri: &str) {
+        let is_it = |place| is_at(place, &self.uris, uri);
+        let found = self.places.remove_hashed(self.hasher.hash_one(uri), &is_it);
+        let Some(place) = found.and_then(|place| usize::try_from(place).ok()) else { return };
+        self.uris.swap_remove(place);
+        if let Some(moved) = self.uris.get(place) {
+            let (hash, last) = (self.hasher.hash_one(moved.as_str()), self.uris.len() as u64);
+            self.places.remove_hashed(hash, &|known| known == last);
+            self.places.insert_hashed(hash, place as u64);
+        }
+    }
+}
+
+fn is_at(place: u64, uris: &[String], uri: &str) -> bool {
+    let place = usize::try_from(place).ok();
+    place.and_then(|place| uris.get(place)).is_some_and(|it| it == uri)
+}
 
 impl Server {
     // MCP 2025-11-25 schema.json#ResourceUpdatedNotification [RSRC-005]

@@ -93,7 +93,7 @@ fn metadata_without_entries_is_an_empty_object() {
 #[test]
 fn metadata_must_be_an_object() {
     for (text, found) in [
-        ("[1]", "sequence"),
+        ("[1]", "array"),
         ("null", "null"),
         ("7", "integer `7`"),
         ("\"{}\"", "string \"{}\""),
