@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 use mcp_sansio::peer::{
     CallHandle, CallOptions, ClientCommand, ClientMachine, CloseReason, Ended, Event, Failure,
     InputHandle, InputRequested, Limits, Notification, OpeningFailure, Progress, Subject,
@@ -385,7 +385,12 @@ impl ClientApplication {
             CloseReason::OpeningFailed(OpeningFailure::TimedOut) => true,
             CloseReason::OpeningFailed(OpeningFailure::Transport(_)) => exchanges,
             CloseReason::OpeningFailed(OpeningFailure::InvalidAnswer(_)) => exchanges,
-            CloseReason::OpeningFailed(OpeningFailure::Refused(_)) => exchanges,
+            // An opening request that was cut off, or is too long for the server, is a parse error,
+            // with which legacy servers also answer what they do not know.
+            CloseReason::OpeningFailed(OpeningFailure::LegacyServer) => !exchanges,
+            CloseReason::OpeningFailed(OpeningFailure::Refused(error)) => {
+                exchanges || error.code == ErrorCode::PARSE_ERROR
+            }
             CloseReason::Transport(_) => exchanges,
             _ => false,
         };

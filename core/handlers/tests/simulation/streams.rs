@@ -205,14 +205,16 @@ impl Connection {
                 "{}.{} the {} sends {line}",
                 self.number, self.generation, from.role
             ));
-            if self.judged {
+            // The rest of a line that was examined at its receiver is blank.
+            if self.judged && !line.is_empty() {
                 self.checker.examine(from.role, line);
             }
         }
     }
 
     fn read(&mut self, at: usize, scene: &mut Scene) {
-        let end = &mut self.ends[at];
+        let [client, server] = &mut self.ends;
+        let (end, unexamined) = if at == 0 { (client, server) } else { (server, client) };
         if scene.strikes(60) {
             scene.count(Happening::SlowReader);
             end.inbound.readable_at = scene.now + scene.stall();
@@ -223,6 +225,15 @@ impl Connection {
             let rest = decoder.handle_eof();
             if let Some(side) = side {
                 if let Some(rest) = rest {
+                    // The end of its line was lost, so it was not examined when it was sent.
+                    if let Ok(line) = rest
+                        && line == unexamined.leaving
+                        && self.judged
+                    {
+                        let line = str::from_utf8(line).expect("UTF-8");
+                        self.checker.examine(unexamined.role, line);
+                        unexamined.leaving.clear();
+                    }
                     side.take(rest, scene);
                 }
                 side.end(scene);
