@@ -87,7 +87,7 @@ impl TaskTable {
                 ErrorObject::internal("the server has too many tasks; try again later")
             }
             None => ErrorObject::invalid_params(
-                "`task` must be an object, and its `ttl` a number of milliseconds without a fraction",
+                "`task` must be an object, and its `ttl` a whole number of milliseconds",
             ),
         };
         answer(machine, request.handle, Err(refused), now);

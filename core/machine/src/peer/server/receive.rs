@@ -458,7 +458,7 @@ impl Server {
             }
             _ => {
                 let error = ErrorObject::invalid_params(
-                    "`level` must be one of debug, info, notice, warning, error, critical, alert and \
+                    "`level` must be debug, info, notice, warning, error, critical, alert or \
                      emergency",
                 );
                 self.answer_error(&incoming.id, &error, incoming.reply);

@@ -42,6 +42,10 @@ impl SubscribedUris {
     }
 
     pub(super) fn contains(&self, uri: &str) -> bool {
+        // Most sessions have none, and each change is looked up in every session.
+        if self.uris.is_empty() {
+            return false;
+        }
         let is_it = |place| is_at(place, &self.uris, uri);
         self.places.find_hashed(self.hasher.hash_one(uri), &is_it).is_some()
     }
