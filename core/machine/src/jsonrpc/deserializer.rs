@@ -211,7 +211,7 @@ fn unexpected(text: &str, expected: &dyn Expected) -> Error {
         _ => match Integer::read(text) {
             Some(Integer::Positive(number)) => Unexpected::Unsigned(number),
             Some(Integer::Negative(number)) => Unexpected::Signed(number),
-            None => Unexpected::Other("floating point number"),
+            None => Unexpected::Other("number"),
         },
     };
     Error::invalid_type(found, expected)

@@ -124,15 +124,14 @@ struct Found<'a>(Unexpected<'a>);
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Unexpected::Float(_) => f.write_str("floating point number"),
+            Unexpected::Float(_) => f.write_str("number"),
             Unexpected::Unit => f.write_str("null"),
             Unexpected::Map => f.write_str("object"),
             Unexpected::Seq => f.write_str("array"),
             Unexpected::Str(text) => {
-                let (mut quoted, shown) = (String::new(), excerpt(text, EXCERPT_MAX));
-                write_string(&mut quoted, shown);
-                let more = if shown.len() < text.len() { "..." } else { "" };
-                write!(f, "string {quoted}{more}")
+                let mut quoted = String::new();
+                write_string(&mut quoted, excerpt(text, EXCERPT_MAX));
+                write!(f, "string {quoted}")
             }
             other => other.fmt(f),
         }
@@ -161,7 +160,7 @@ mod tests {
             ("true", "boolean `true`"),
             ("7", "integer `7`"),
             ("-7", "integer `-7`"),
-            ("0.5", "floating point number"),
+            ("0.5", "number"),
             (r#""a\"\u00e9""#, r#"string "a\"é""#),
             ("{}", "object"),
         ] {

@@ -348,7 +348,7 @@ fn errors_name_the_expected_type() {
     );
     assert_eq!(
         error(r#"{"a":1.5}"#),
-        "`/a`: invalid type: floating point number, expected an integer of 0 or more"
+        "`/a`: invalid type: number, expected an integer of 0 or more"
     );
     assert_eq!(error("null"), "invalid type: null, expected an object");
     let error = deserialize::<f64>("1e400").expect_err("refused").to_string();

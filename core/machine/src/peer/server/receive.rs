@@ -457,10 +457,8 @@ impl Server {
                 );
             }
             _ => {
-                let error = ErrorObject::invalid_params(
-                    "`level` must be debug, info, notice, warning, error, critical, alert or \
-                     emergency",
-                );
+                let error =
+                    ErrorObject::invalid_params("`level` is not a log level, such as `info`");
                 self.answer_error(&incoming.id, &error, incoming.reply);
             }
         }
