@@ -22,7 +22,7 @@ pub struct JsonError(Box<Box<str>>);
 /// not: devices have little flash for the code.
 const IN_DETAIL: bool = cfg!(not(target_os = "none"));
 
-/// Longest excerpt of a value in a message, in bytes.
+/// Longest excerpt of a value in a message, in bytes. 64: enough to recognize it.
 const EXCERPT_MAX: usize = 64;
 
 impl JsonError {

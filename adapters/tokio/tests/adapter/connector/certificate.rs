@@ -18,7 +18,7 @@ impl Certificate {
         Self::with(IsCa::NoCa)
     }
 
-    /// Creates the certificate of an authority, which is none for a server.
+    /// Creates the certificate of an authority itself, which a server must not use.
     pub(crate) fn of_an_authority() -> Self {
         Self::with(IsCa::Ca(BasicConstraints::Unconstrained))
     }

@@ -1,5 +1,6 @@
 use std::error::Error;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -56,15 +57,21 @@ async fn the_name_is_unknown() {
     assert!(matches!(error, ConnectorError::Connect { .. }), "{error:?}");
 }
 
-#[tokio::test]
-async fn the_certificate_is_not_trusted() {
-    let certificate = Certificate::new();
+/// Returns the address of a server whose client refuses its certificate.
+async fn refused_server(certificate: &Certificate) -> SocketAddr {
     let (listener, address) = listen().await;
     let acceptor = certificate.acceptor(&[]);
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         assert!(acceptor.accept(stream).await.is_err());
     });
+    address
+}
+
+#[tokio::test]
+async fn the_certificate_is_not_trusted() {
+    let certificate = Certificate::new();
+    let address = refused_server(&certificate).await;
     let error = failure(&connector(), format!("https://{address}/")).await;
     let ConnectorError::Tls { cause, .. } = &error else { panic!("{error:?}") };
     let inner = cause.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
@@ -77,12 +84,7 @@ async fn the_certificate_is_not_trusted() {
 #[tokio::test]
 async fn the_certificate_is_that_of_an_authority() {
     let certificate = Certificate::of_an_authority();
-    let (listener, address) = listen().await;
-    let acceptor = certificate.acceptor(&[]);
-    tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.unwrap();
-        assert!(acceptor.accept(stream).await.is_err());
-    });
+    let address = refused_server(&certificate).await;
     let connector = builder().root_certificate(certificate.der).build().unwrap();
     let error = failure(&connector, format!("https://{address}/")).await;
     assert!(
@@ -94,12 +96,7 @@ async fn the_certificate_is_that_of_an_authority() {
 #[tokio::test]
 async fn the_certificate_is_for_another_name() {
     let certificate = Certificate::new();
-    let (listener, address) = listen().await;
-    let acceptor = certificate.acceptor(&[]);
-    tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.unwrap();
-        assert!(acceptor.accept(stream).await.is_err());
-    });
+    let address = refused_server(&certificate).await;
     let connector = builder().root_certificate(certificate.der).build().unwrap();
     let error = failure(&connector, format!("https://localhost:{}/", address.port())).await;
     assert!(matches!(error, ConnectorError::Tls { .. }), "{error:?}");

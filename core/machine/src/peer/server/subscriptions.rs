@@ -27,14 +27,14 @@ use super::result_body::Body;
 #[derive(Debug)]
 pub(super) struct SubscribedUris {
     pub(super) uris: Vec<String>,
-    /// Their places in `uris`.
-    places: Index,
+    /// Their positions in `uris`.
+    positions: Index,
     hasher: KeyedHash,
 }
 
 impl SubscribedUris {
     pub(super) fn with_hasher(hasher: KeyedHash) -> Self {
-        Self { uris: Vec::new(), places: Index::default(), hasher }
+        Self { uris: Vec::new(), positions: Index::default(), hasher }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -46,33 +46,36 @@ impl SubscribedUris {
         if self.uris.is_empty() {
             return false;
         }
-        let is_it = |place| is_at(place, &self.uris, uri);
-        self.places.find_hashed(self.hasher.hash_one(uri), &is_it).is_some()
+        let is_it = |position| is_at(position, &self.uris, uri);
+        self.positions.find_hashed(self.hasher.hash_one(uri), &is_it).is_some()
     }
 
     pub(super) fn insert(&mut self, uri: String) {
         if !self.contains(&uri) {
-            self.places.insert_hashed(self.hasher.hash_one(uri.as_str()), self.uris.len() as u64);
+            self.positions
+                .insert_hashed(self.hasher.hash_one(uri.as_str()), self.uris.len() as u64);
             self.uris.push(uri);
         }
     }
 
     pub(super) fn remove(&mut self, uri: &str) {
-        let is_it = |place| is_at(place, &self.uris, uri);
-        let found = self.places.remove_hashed(self.hasher.hash_one(uri), &is_it);
-        let Some(place) = found.and_then(|place| usize::try_from(place).ok()) else { return };
-        self.uris.swap_remove(place);
-        if let Some(moved) = self.uris.get(place) {
+        let is_it = |position| is_at(position, &self.uris, uri);
+        let found = self.positions.remove_hashed(self.hasher.hash_one(uri), &is_it);
+        let Some(position) = found.and_then(|position| usize::try_from(position).ok()) else {
+            return;
+        };
+        self.uris.swap_remove(position);
+        if let Some(moved) = self.uris.get(position) {
             let (hash, last) = (self.hasher.hash_one(moved.as_str()), self.uris.len() as u64);
-            self.places.remove_hashed(hash, &|known| known == last);
-            self.places.insert_hashed(hash, place as u64);
+            self.positions.remove_hashed(hash, &|known| known == last);
+            self.positions.insert_hashed(hash, position as u64);
         }
     }
 }
 
-fn is_at(place: u64, uris: &[String], uri: &str) -> bool {
-    let place = usize::try_from(place).ok();
-    place.and_then(|place| uris.get(place)).is_some_and(|it| it == uri)
+fn is_at(position: u64, uris: &[String], uri: &str) -> bool {
+    let position = usize::try_from(position).ok();
+    position.and_then(|position| uris.get(position)).is_some_and(|it| it == uri)
 }
 
 impl Server {
