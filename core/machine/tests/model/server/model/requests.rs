@@ -149,6 +149,8 @@ impl Model {
 
     // [CANC-003] [CANC-004] [CANC-006] [CANC-007] [CANC-016] [SUBS-010].
     pub(super) fn cancelled(&mut self, id: &str, out: &mut Outcome) {
+        // Some clients write a number as a string here.
+        let id = if self.is_in_flight(id) { id } else { id.trim_matches('"') };
         if self.listening.remove(id) {
             return;
         }
