@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::ErrorCode;
+use mcp_sansio::peer::Failure as CallFailure;
 use mcp_sansio::protocol::{
     CallToolResult, Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel,
     ResourceContents, SerializeAt, SubscriptionFilter,
@@ -26,7 +27,7 @@ pub(crate) fn none_if_unknown<T>(
     listed: Result<Vec<T>, ClientError>,
 ) -> Result<Vec<T>, ClientError> {
     match listed {
-        Err(ClientError::Failed(mcp_sansio::peer::Failure::Refused(error)))
+        Err(ClientError::Failed(CallFailure::Refused(error)))
             if error.code == ErrorCode::METHOD_NOT_FOUND =>
         {
             Ok(Vec::new())
@@ -258,7 +259,7 @@ async fn listen(
         filter = filter.resource_subscriptions(uris);
     }
     let mut subscription = client.subscribe(filter);
-    let honoured = subscription.honoured().await?;
+    let honoured = subscription.honoured().await.map_err(without_stream)?;
     let subscribed = honoured.resource_subscriptions.as_deref().unwrap_or_default();
     let refused: Vec<_> = uris.iter().filter(|uri| !subscribed.contains(uri)).collect();
     let listens = uris.is_empty() || refused.len() < uris.len();
@@ -272,8 +273,18 @@ async fn listen(
     if !listens {
         return Err(Failure::Other("the server accepted none of the subscriptions".into()));
     }
-    while let Some(notification) = subscription.next().await? {
+    while let Some(notification) = subscription.next().await.map_err(without_stream)? {
         show(&format!("{} {}", notification.method, notification.params));
     }
     Ok(())
+}
+
+/// Says what the failure of a subscription's stream means.
+fn without_stream(error: ClientError) -> Failure {
+    match error {
+        ClientError::Failed(CallFailure::Transport(failure)) => {
+            Failure::Other(format!("no more notifications: {failure}"))
+        }
+        error => error.into(),
+    }
 }

@@ -4,8 +4,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
 use mcp_sansio::http::RequestHead;
 
+use super::ServedBody;
 use super::shared_server::SharedServer;
-use super::{ServedBody, response};
 
 /// The answers to health checks.
 #[derive(Debug)]
@@ -36,10 +36,6 @@ impl Health {
         if !is_check {
             return None;
         }
-        // A page of another site could read the answer.
-        if let Err(refused) = shared.reader.check_host(head) {
-            return Some(response::whole(refused));
-        }
         let state = shared.lock();
         let machine = state.server.machine();
         let is_closing = machine.is_closing() || self.unready.load(Ordering::Relaxed);
@@ -48,6 +44,8 @@ impl Health {
             (false, true) => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
             (false, false) => (StatusCode::OK, "ready"),
         };
+        // A page of another site could read the body. Balancers that cannot set `Host` need the status.
+        let is_readable = shared.reader.check_host(head).is_ok();
         let store = if machine.is_store_available() { "available" } else { "unavailable" };
         // The sender has shown no token, and how much a protected server is used is not for
         // strangers.
@@ -58,7 +56,11 @@ impl Health {
             format!(",\"sessions\":{sessions},\"dropped_store_actions\":{dropped}")
         };
         drop(state);
-        let text = format!("{{\"status\":\"{ready}\",\"store\":\"{store}\"{counts}}}\n");
+        let text = if is_readable {
+            format!("{{\"status\":\"{ready}\",\"store\":\"{store}\"{counts}}}\n")
+        } else {
+            String::new()
+        };
         let mut response = http::Response::new(ServedBody::whole(text.into_bytes()));
         *response.status_mut() = status;
         let headers = response.headers_mut();

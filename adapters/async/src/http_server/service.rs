@@ -244,9 +244,9 @@ impl<R: Runtime> HttpService<R> {
     /// reached the store of the nodes since it started. The body is JSON, for example
     /// `{"status":"ready","store":"available","sessions":12,"dropped_store_actions":0}`.
     ///
-    /// Such a request needs no token, but an allowed host and origin, like all others: the names of
-    /// this machine always are. A [protected](Server::protect) server leaves out the counts. A
-    /// store that is no longer available does not take a node out of service: it is usually the
+    /// Such a request needs no token. The body is empty unless its host and origin are allowed, so
+    /// that no web page of another site can read it: the names of this machine always are. A
+    /// [protected](Server::protect) server leaves out the counts. A store that is no longer available does not take a node out of service: it is usually the
     /// same for all nodes, which continue with their own memory.
     #[must_use]
     pub fn health(self, path: impl Into<String>) -> Self {

@@ -10,7 +10,8 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended, Event,
-    Failure, HeaderFields, MethodName, StreamMachine, Subject, Timeouts, Violation,
+    Failure, HeaderFields, MethodName, StreamMachine, Subject, Timeouts, TransportFailure,
+    Violation,
 };
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::stream::Endpoint;
@@ -52,6 +53,8 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     /// Commands that wait while the connection is suspended; `None` if it never is.
     pub(crate) suspension: Option<Box<Suspension>>,
     pub(crate) commands_max: usize,
+    /// Why notifications of the session do not arrive, if they do not.
+    event_stream_lost: Option<TransportFailure>,
     /// The timeouts of calls without their own.
     timeouts: Timeouts,
     /// The authorization layer between the machine and the network, on HTTP.
@@ -89,6 +92,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             cache: host.cache.as_ref().map(CacheFactory::create),
             suspension: None,
             commands_max: host.options.limits_ref().commands_max,
+            event_stream_lost: None,
             timeouts: host.options.timeouts_ref().clone(),
             #[cfg(feature = "http")]
             authorization: AuthorizationState::DISABLED,
@@ -140,6 +144,11 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 if let Some(pending) = self.pending(subscribed.subscription) {
                     pending.subscribed(subscribed.honoured, now);
                 }
+                self.end_subscriptions(now);
+            }
+            Event::EventStreamLost(failure) => {
+                self.event_stream_lost = Some(failure);
+                self.end_subscriptions(now);
             }
             Event::Notification(notification) => {
                 self.receive_notification(&notification);
@@ -318,8 +327,24 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         }
     }
 
+    /// Ends the subscriptions that the server has acknowledged, if their notifications have no
+    /// stream to arrive on.
+    fn end_subscriptions(&mut self, now: Instant) {
+        let Some(failure) = &self.event_stream_lost else { return };
+        let subscribed = |(_, pending): &&(CallHandle, Arc<Pending>)| pending.is_subscribed();
+        let subscribed: Vec<_> = self.calls.iter().flatten().filter(subscribed).cloned().collect();
+        for (handle, pending) in subscribed {
+            let failure = Failure::Transport(failure.clone());
+            pending.end(Err(ClientError::Failed(failure)));
+            self.calls[handle.slot() as usize] = None;
+            self.machine.cancel(handle, "", now);
+        }
+    }
+
     fn opened(&mut self, now: Instant) {
         let Some(session) = self.machine.session() else { return };
+        // Each session has a stream of its own.
+        self.event_stream_lost = None;
         let session = Arc::new(Session {
             revision: session.revision(),
             capabilities: session.server_capabilities(),

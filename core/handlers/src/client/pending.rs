@@ -220,6 +220,11 @@ impl Pending {
         });
     }
 
+    /// Returns whether the server has acknowledged the subscription.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.inner.lock(|inner| inner.honoured.is_some())
+    }
+
     /// Enables the renewal of the subscription when its server ends it.
     pub(crate) fn renew_with(&self, filter: SubscriptionFilter) {
         let renewal = Renewal { filter, since: None, is_renewed: false };
@@ -443,7 +448,8 @@ impl Subscription {
     ///
     /// # Errors
     ///
-    /// The subscription ended, or could not be opened.
+    /// The subscription ended, or could not be opened; at a legacy server over HTTP also if the server
+    /// has no event stream on which its notifications could arrive.
     pub async fn honoured(&mut self) -> Result<SubscriptionFilter, ClientError> {
         core::future::poll_fn(|cx| {
             self.pending.poll(cx, |inner| match (&inner.honoured, inner.outcome.take()) {
@@ -460,7 +466,8 @@ impl Subscription {
     ///
     /// # Errors
     ///
-    /// The subscription or its connection failed.
+    /// The subscription or its connection failed; at a legacy server over HTTP also if its event stream
+    /// was lost for the rest of the session.
     pub async fn next(&mut self) -> Result<Option<Notification<'static>>, ClientError> {
         core::future::poll_fn(|cx| {
             self.pending.poll(cx, |inner| match (inner.next_arrived(), inner.ended) {

@@ -3,9 +3,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use mcp_sansio::http::{HttpClientOptions, HttpServerOptions, Location};
-use mcp_sansio::peer::CloseReason;
+use mcp_sansio::http::{
+    Content, HttpClientOptions, HttpServerOptions, Location, Response, ResponseHead,
+};
+use mcp_sansio::peer::{CloseReason, Failure, Status};
 use mcp_sansio::protocol::{
     ElicitParams, ElicitResult, Resource, ResourceContents, SubscriptionFilter,
     TextResourceContents,
@@ -259,4 +262,43 @@ fn a_connection_without_handles_closes() {
     pair.run_until_idle();
     assert!(pair.transport.client.as_ref().unwrap().is_drained(), "{}", pair.transcript);
     assert_eq!(pair.transcript.count("DELETE"), 1);
+}
+
+#[test]
+fn a_subscription_fails_when_its_notifications_have_no_stream() {
+    // Rule: [HCLI-009].
+    // Whether the stream ends or is refused, and whether the subscription is made before that.
+    for (events, early) in [(true, true), (true, false), (false, true), (false, false)] {
+        let (client, endpoint) = Host::new("host", "1")
+            .revisions(Revisions::only(Revision::V2025_11_25))
+            .connect_http(HttpClientOptions::new(Location::parse(URL).unwrap()), 7, Instant::ZERO);
+        let asked = AtomicUsize::new(0);
+        let http = Http::new(mount(&server()), endpoint).intercept(move |request| {
+            if request.method != "GET" {
+                return None;
+            }
+            let is_first = asked.fetch_add(1, Ordering::Relaxed) == 0;
+            let (status, content, body) = match is_first && events {
+                true => (Status::OK, Some(Content::EventStream), "retry: 1000\n\n"),
+                false => (Status::METHOD_NOT_ALLOWED, None, ""),
+            };
+            Some(Response::new(ResponseHead::new(status, content), body.into()))
+        });
+        let mut pair = Pair::new(http);
+        let subscribe = || client.subscribe(SubscriptionFilter::new().tools_list_changed(true));
+        pair.run(client.opened()).unwrap();
+        let mut before = early.then(subscribe);
+        if let Some(before) = &mut before
+            && events
+        {
+            assert_eq!(pair.run(before.honoured()).unwrap().tools_list_changed, Some(true));
+        }
+        pair.advance(Duration::from_secs(60));
+        let mut subscription = before.unwrap_or_else(subscribe);
+        let error = pair.run(subscription.next()).unwrap_err();
+        assert!(matches!(error, ClientError::Failed(Failure::Transport(_))), "{error}");
+        assert!(error.to_string().contains("405"), "{error}");
+        assert!(pair.run(subscription.next()).unwrap().is_none());
+        pair.run(client.call_tool("forecast", &oslo())).unwrap();
+    }
 }

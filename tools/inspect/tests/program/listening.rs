@@ -1,7 +1,8 @@
 //! Listening, and how signals end it.
 #![cfg(unix)]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
@@ -189,4 +190,44 @@ fn listening_fails_if_the_server_does_not_answer_in_time() {
     let (status, said, _) = start(&[], "late", &words).end();
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("the server did not answer within 1 s"), "{said}");
+}
+
+#[test]
+fn listening_fails_if_the_server_has_no_event_stream() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut head, mut body) = (Vec::new(), Vec::new());
+            while !head.ends_with(b"\r\n\r\n") {
+                stream.read_until(b'\n', &mut head).unwrap();
+            }
+            let head = String::from_utf8(head).unwrap().to_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let length = length.map_or(0, |length| length.parse().unwrap());
+            (&mut stream).take(length).read_to_end(&mut body).unwrap();
+            let body = String::from_utf8(body).unwrap();
+            let (status, body) = match body.contains("\"initialize\"") {
+                true => (
+                    "200 OK",
+                    r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}}"#,
+                ),
+                false if head.starts_with("get") => ("405 Method Not Allowed", ""),
+                false => ("202 Accepted", ""),
+            };
+            let head = "Content-Type: application/json\r\nConnection: close";
+            let answer = format!(
+                "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            stream.get_mut().write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let words = ["--revision", "2025-11-25", "listen", "--url", &url];
+    let output = Command::new(INSPECT).args(words).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no more notifications: "), "{said}");
+    assert!(said.contains("405"), "{said}");
 }
