@@ -197,13 +197,10 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             None => {}
             // The handler now waits for answers, so a task is useful from here on.
             Some(outcome @ Outcome::InputRequired(_)) if task_requested => {
-                let owned = request.clone().into_owned();
-                if !self.create_task(&owned, now) {
+                if !tasks.create(&mut self.machine, request, now) {
                     return self.answer(request, outcome, now);
                 }
-                if let Some(tasks) = &mut self.tasks {
-                    let _taken = tasks.complete(handle, outcome, now);
-                }
+                let _taken = tasks.complete(handle, outcome, now);
             }
             Some(outcome) => self.answer(request, outcome, now),
         }
@@ -310,24 +307,16 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         if self.machine.revision_of(handle).is_none() || self.task_of(handle).is_some() {
             return;
         }
-        let Some(request) = self.running.request(handle).cloned() else {
-            if let Some(tasks) = &mut self.tasks {
-                tasks.request_task(handle);
-            }
-            return;
+        let Some(tasks) = &mut self.tasks else { return };
+        let Some(request) = self.running.request(handle) else {
+            return tasks.request_task(handle);
         };
         // Without room for another task, the client keeps waiting for its answer.
-        if self.create_task(&request, now)
-            && let Some(place) = self.task_of(handle)
+        if tasks.create(&mut self.machine, request, now)
+            && let Some(place) = tasks.place_of(handle)
         {
             self.running.detach(handle, place);
         }
-    }
-
-    /// Creates a task for a request and answers with it. Returns whether there was room.
-    fn create_task(&mut self, request: &Request<'static>, now: Instant) -> bool {
-        let Some(tasks) = &mut self.tasks else { return false };
-        tasks.create(&mut self.machine, request, now)
     }
 
     /// Returns the slot of the task that a request has become.

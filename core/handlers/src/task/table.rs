@@ -95,13 +95,14 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
 
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: the task is created before the
     // answer is sent.
-    fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool {
+    fn create(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> bool {
         if machine.sharing().is_some_and(|it| !it.admits()) {
             return false;
         }
         let requestor = Requestor::from_request(request);
         let ttl = self.settings.ttl;
-        let Some(created) = self.add(request.clone(), requestor, ttl, now) else { return false };
+        let kept = request.clone().into_owned();
+        let Some(created) = self.add(kept, requestor, ttl, now) else { return false };
         // A client that has disconnected meanwhile is no reason to cancel its task.
         self.confirm(machine, request, created, now);
         true

@@ -113,7 +113,7 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     fn begin(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskStart;
 
     /// Creates a task for a request and answers with it; returns whether there was room.
-    fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool;
+    fn create(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> bool;
 
     /// Takes the outcome of a task's handler. Returns it if the request is not a task, to be sent
     /// as its answer.
