@@ -35,7 +35,7 @@ struct State {
     /// Whether a command is connecting.
     connecting: bool,
     /// The id of the last connection at the server.
-    previous: Option<i64>,
+    previous: Option<ClientName>,
     pause: Duration,
     not_before: Option<Instant>,
 }
@@ -135,17 +135,17 @@ impl Link {
                 return Err(Failure::Disconnected);
             }
             state.connecting = true;
-            state.previous
+            state.previous.clone()
         };
         let attempt = Attempt { link: self };
         let connected = self.connect(previous).await;
         let mut state = self.lock();
         let result = match connected {
-            Ok((connection, id)) => {
+            Ok((connection, own)) => {
                 let number = self.connections.fetch_add(1, Ordering::Relaxed);
                 let connected = Connected { connection, number, known: Arc::default() };
                 state.connected = Some(connected.clone());
-                (state.previous, state.pause, state.not_before) = (id, PAUSE_LEAST, None);
+                (state.previous, state.pause, state.not_before) = (own, PAUSE_LEAST, None);
                 Ok(connected)
             }
             Err(error) => {
@@ -163,27 +163,28 @@ impl Link {
     /// effect after those of the new one.
     async fn connect(
         &self,
-        previous: Option<i64>,
-    ) -> Result<(Connection, Option<i64>), RedisError> {
+        previous: Option<ClientName>,
+    ) -> Result<(Connection, Option<ClientName>), RedisError> {
         let mut connection = self.deployment.connect(&self.options, self.blocking).await?;
         if !self.deployment.is_single() {
             return Ok((connection, None));
         }
         // A user without permission for these commands is served as well.
-        if let Some(previous) = previous {
-            let _killed =
-                connection.query(redis::cmd("CLIENT").arg("KILL").arg("ID").arg(previous)).await;
+        if let Some(ClientName { id, address }) = previous {
+            let mut kill = redis::cmd("CLIENT");
+            // Ids begin anew when Redis restarts: the id alone may be that of a stranger.
+            kill.arg("KILL").arg("ID").arg(id).arg("ADDR").arg(address);
+            let _killed = connection.query(&kill).await;
         }
         if let Some(name) = &self.options.node {
             let _named = connection.query(redis::cmd("CLIENT").arg("SETNAME").arg(name)).await;
         }
-        let id = match connection.query(redis::cmd("CLIENT").arg("ID")).await {
-            Ok(Value::Int(id)) => Some(id),
-            Ok(_) => None,
+        let own = match connection.query(redis::cmd("CLIENT").arg("INFO")).await {
+            Ok(info) => ClientName::from_info(info),
             Err(error) if is_fatal(&error) => return Err(error),
             Err(_) => None,
         };
-        Ok((connection, id))
+        Ok((connection, own))
     }
 
     fn drop_connection(&self, number: u64) {
@@ -195,6 +196,25 @@ impl Link {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What Redis calls a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ClientName {
+    id: String,
+    address: String,
+}
+
+impl ClientName {
+    /// Reads the reply to `CLIENT INFO`: fields of the form `name=value`, separated by spaces.
+    fn from_info(info: Value) -> Option<Self> {
+        let text: String = redis::from_redis_value(info).ok()?;
+        let field = |name| {
+            let mut fields = text.split_whitespace().filter_map(|field| field.split_once('='));
+            fields.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+        };
+        Some(Self { id: field("id")?, address: field("addr")? })
     }
 }
 

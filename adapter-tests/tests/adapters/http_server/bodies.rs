@@ -27,6 +27,19 @@ async fn a_length_beyond_the_limit_is_refused_before_the_body_is_read() {
 }
 
 #[tokio::test]
+async fn a_client_whose_head_is_refused_may_finish_its_body() {
+    let served = served(short()).await;
+    let mut wire = Wire::connect(served.address).await;
+    wire.send(format!("{}Content-Length: 2000\r\n\r\n", Post::call("plain").open_head())).await;
+    assert_eq!(wire.head().await.status, 413);
+    // On a connection that was reset, one of the next writes fails.
+    for _ in 0..20 {
+        wire.send(" ".repeat(100)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
 async fn chunks_beyond_the_limit_are_refused_before_the_body_ends() {
     let served = served(short()).await;
     let head = Post::call("plain").open_head();

@@ -2,12 +2,14 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use http::header::{self, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -67,14 +69,18 @@ pub(super) async fn serve_connection<N: Network>(
             let head_timer = Arc::new(HeadTimer::new(first_head, settings, runtime));
             let budget = budget.connection(&service, usize::MAX);
             let (budget, stopping) = (&budget, &stop);
-            let serve = service_fn(|request| {
+            let serve = service_fn(|request: http::Request<Incoming>| {
                 let guard = HeadTimer::head_received(&head_timer);
+                let (head_timer, has_body) = (&head_timer, !request.body().is_end_stream());
                 let mut served = Box::pin(service.serve(request));
                 let mut guard = Some(guard);
                 // Dropped once the response is ready, which an idle connection would otherwise keep
                 // allocated.
                 poll_fn(move |cx| {
                     let response = ready!(served.as_mut().poll(cx));
+                    if has_body && !response.status().is_success() {
+                        head_timer.client_sends.store(true, Ordering::Relaxed);
+                    }
                     let guard = guard.take();
                     let mut response = SendBody::http1(response, budget);
                     // The response may be ready before the connection is told to close, so announce
@@ -220,6 +226,8 @@ pub(super) struct HeadTimer<R> {
     head_timeout: Duration,
     /// Time limit for the first byte of a head, after the first head.
     idle_timeout: Duration,
+    /// Whether a request was refused whose body may not have been read.
+    client_sends: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -239,7 +247,7 @@ impl<R: Runtime> HeadTimer<R> {
     pub(super) const fn new(deadline: Instant, settings: Settings, runtime: R) -> Self {
         let Settings { head_timeout, idle_timeout, .. } = settings;
         let state = Mutex::new(HeadState::AwaitingHead(deadline));
-        Self { runtime, state, head_timeout, idle_timeout }
+        Self { runtime, state, head_timeout, idle_timeout, client_sends: AtomicBool::new(false) }
     }
 
     /// Starts the deadline of a head if its first byte may have arrived.
@@ -355,7 +363,7 @@ impl<S: Read + Unpin, R: Runtime> Read for TimedSocket<S, R> {
     }
 }
 
-impl<S: Write + Unpin, R: Runtime> Write for TimedSocket<S, R> {
+impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for TimedSocket<Socket<S, R>, R> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -388,6 +396,9 @@ impl<S: Write + Unpin, R: Runtime> Write for TimedSocket<S, R> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // No more heads are awaited, and the socket limits the time of its shutdown.
         self.head_timer.disable();
+        if self.head_timer.client_sends.load(Ordering::Relaxed) {
+            self.socket.set_client_sends();
+        }
         Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Socket<S, R> {
     /// Bytes that were already read, to be read again.
     prefix: Vec<u8>,
     stall: StallGuard<R>,
+    /// Whether the client may still be sending a request that is already answered.
+    client_sends: bool,
     /// Set once everything is sent.
     lingering: Option<LingeringClose>,
 }
@@ -25,7 +27,7 @@ impl<S, R: Runtime> Socket<S, R> {
     /// `stall_timeout`. Otherwise writing fails.
     pub(super) const fn new(stream: S, runtime: R, stall_timeout: Duration) -> Self {
         let stall = StallGuard::new(runtime, stall_timeout);
-        Self { stream, prefix: Vec::new(), stall, lingering: None }
+        Self { stream, prefix: Vec::new(), stall, client_sends: false, lingering: None }
     }
 
     /// Prepends bytes that were already read from the stream.
@@ -33,6 +35,11 @@ impl<S, R: Runtime> Socket<S, R> {
     pub(super) fn with_prefix(mut self, first: Vec<u8>) -> Self {
         self.prefix = first;
         self
+    }
+
+    /// Records that the client may still be sending a request that is already answered.
+    pub(super) const fn set_client_sends(&mut self) {
+        self.client_sends = true;
     }
 }
 
@@ -91,11 +98,11 @@ impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for Socket<S, R> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, stall, lingering, .. } = &mut *self;
+        let Self { stream, stall, client_sends, lingering, .. } = &mut *self;
         if lingering.is_none() {
             ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
         }
-        let lingering = lingering.get_or_insert_with(|| stall.linger(0));
+        let lingering = lingering.get_or_insert_with(|| stall.linger((*client_sends).into()));
         let read = |cx: &mut Context<'_>, space: &mut [u8]| {
             let mut space = ReadBuf::new(space);
             ready!(Pin::new(&mut *stream).poll_read(cx, space.unfilled()))?;

@@ -1,3 +1,5 @@
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use mcp_sansio_async::http_server::SharedStore as _;
@@ -47,6 +49,28 @@ async fn actions_fail_at_once_without_redis_and_work_again_with_it() {
         store.inner.send(node(2), Some(node(1)), b"again", &super::share()).await.unwrap();
         assert_eq!(store.receive().await, b"again");
         assert!(store.monitor().counters().connections > 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_ends_no_connection_of_others_after_a_restart_of_redis() {
+    with_redis(async |mut server, store| {
+        store.inner.append(&event(0)).await.unwrap();
+        server.kill();
+        store.inner.append(&event(1)).await.unwrap_err();
+        server.restart();
+        // Ids begin anew, so some of these have the ids that the node's connections had.
+        let connect = |_| TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        let mut others: Vec<TcpStream> = (0..20).map(connect).collect();
+        let mut is_served = |stream: &mut TcpStream| {
+            let mut reply = [0; 7];
+            stream.write_all(b"PING\r\n").unwrap();
+            stream.read_exact(&mut reply).is_ok_and(|()| reply == *b"+PONG\r\n")
+        };
+        assert!(others.iter_mut().all(&mut is_served));
+        recovered(&store).await;
+        assert!(others.iter_mut().all(&mut is_served));
     })
     .await;
 }

@@ -25,7 +25,7 @@ use core::time::Duration;
 use mcp_sansio::gate::GateError;
 use mcp_sansio::jsonrpc::{
     AsJson, ErrorCode, ErrorObject, Json, JsonError, Omission, RawJson, WriteError, WriteJson,
-    to_shared_json,
+    to_shared_json, write_string,
 };
 use mcp_sansio::peer::{CloseReason, CommandError, Event, Failure, MethodName, Violation};
 use mcp_sansio::protocol::{
@@ -439,9 +439,7 @@ impl Client {
         name: &str,
         arguments: &A,
     ) -> ClientCall<CallToolResult> {
-        // Serializes the parameters like `CallToolParams`, but without an intermediate text for the
-        // arguments.
-        self.start(Method::ToolsCall, &AsJson(&ToolCall { name, arguments }))
+        self.start(Method::ToolsCall, &ToolCall { name, arguments })
     }
 
     /// Reads a resource.
@@ -636,10 +634,29 @@ impl Client {
 }
 
 /// The parameters of `tools/call`, with arguments that are not serialized yet.
-#[derive(Serialize)]
 struct ToolCall<'a, A: ?Sized> {
     name: &'a str,
     arguments: &'a A,
+}
+
+impl<A: Serialize + ?Sized> WriteJson for ToolCall<'_, A> {
+    // Writes them like `CallToolParams`, but without an intermediate text for the arguments.
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
+        out.push_str("{\"name\":");
+        write_string(out, self.name);
+        out.push_str(",\"arguments\":");
+        let start = out.len();
+        AsJson(self.arguments).write_json(out)?;
+        // MCP 2025-11-25 schema.json#CallToolRequestParams [RPC-011]: an object.
+        match out.get(start..) {
+            Some(text) if text.starts_with('{') => {}
+            // As `()` and `None` are written.
+            Some("null") => out.replace_range(start.., "{}"),
+            _ => return Err(WriteError::NotAnObject),
+        }
+        out.push('}');
+        Ok(())
+    }
 }
 
 /// The most pages of one list that are concatenated. 1,000: a longer list is made up by the server,

@@ -144,6 +144,9 @@ fn modern_results_have_the_members_that_the_era_requires() {
         call(r#"{"content":[], "_meta": {} }"#),
         json!({ "content": [], "resultType": "complete", "_meta": name })
     );
+    for other in [r#"{"_meta":null,"a":1}"#, r#"{"a":1,"_meta":[]}"#, r#"{"_meta":7,"a":1}"#] {
+        assert_eq!(call(other), json!({ "a": 1, "resultType": "complete", "_meta": name }));
+    }
     let mut both = name.clone();
     both["a/b"] = json!(1);
     assert_eq!(

@@ -1,7 +1,8 @@
 //! Input rounds of a call against a scripted modern server.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallOptions, ClientMachine, Event};
+use mcp_sansio::jsonrpc::WriteError;
+use mcp_sansio::peer::{CallOptions, ClientMachine, CommandError, Event};
 use mcp_sansio::protocol::{LoggingLevel, Method};
 use serde_json::json;
 
@@ -47,10 +48,32 @@ fn a_retry_repeats_everything_under_a_new_id() {
 }
 
 #[test]
+fn null_is_the_absence_of_input_requests_or_of_a_state() {
+    let asks = ASKS.replace(r#""\u0041b""#, "null");
+    let mut wire = called(&CallOptions::default());
+    wire.send(&result("2", &asks));
+    let Event::InputRequested(input) = wire.event() else { panic!("an input") };
+    // An answer that is no object is refused, and another one may follow.
+    for answer in ["7", "null", "[]"] {
+        let refused = wire.machine.answer_input_with(input.handle, &raw(answer), wire.now);
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, CommandError::NotWritable(WriteError::NotAnObject)), "{refused}");
+    }
+    wire.machine.answer_input_with(input.handle, &raw(r#"{"roots":[]}"#), wire.now).unwrap();
+    assert!(wire.message()["params"].get("requestState").is_none());
+
+    let mut wire = called(&CallOptions::default());
+    let asks = r#"{"resultType":"input_required","inputRequests":null,"requestState":"s"}"#;
+    wire.send(&result("2", asks));
+    assert_eq!(wire.message()["params"]["requestState"], "s");
+}
+
+#[test]
 fn an_undeclared_or_malformed_input_request_ends_the_call() {
     // Rule: [MRTR-003] [MRTR-004] [MRTR-005] [RPC-021].
     let asked = [
         r#"{"resultType":"input_required"}"#,
+        r#"{"resultType":"input_required","inputRequests":null,"requestState":null}"#,
         r#"{"resultType":"input_required","inputRequests":7}"#,
         r#"{"resultType":"input_required","inputRequests":[{"method":"roots/list"}]}"#,
         r#"{"resultType":"input_required","requestState":7}"#,

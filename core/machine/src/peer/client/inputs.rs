@@ -75,6 +75,7 @@ impl Client {
         let (mut asked, mut state, mut repeated) = (None, None, false);
         for member in result.walk() {
             let before = match &*member.name() {
+                _ if member.value.as_str() == "null" => None,
                 "inputRequests" => asked.replace(member.value),
                 "requestState" => state.replace(member.value),
                 _ => None,
@@ -179,6 +180,9 @@ impl Client {
                     return Err(CommandError::NotDue);
                 }
                 let answer = to_shared_json(result)?;
+                if !answer.is_object() {
+                    return Err(WriteError::NotAnObject.into());
+                }
                 let length = answer.as_str().len();
                 question.answer = Some(answer);
                 open.waiting -= 1;

@@ -82,21 +82,25 @@ impl Additions<'_> {
                     interim = member.value.as_str() != r#""complete""#;
                 }
                 "_meta" => {
-                    meta = Some((
-                        member.range,
-                        member.value.get(crate::gate::metadata::SERVER_INFO).is_some(),
-                    ))
+                    let named = member.value.get(crate::gate::metadata::SERVER_INFO).is_some();
+                    meta = Some((member.range, named, member.value.is_object()));
                 }
                 "ttlMs" => cached = true,
                 _ => {}
             }
         }
         let mut empty = text.bytes().filter(|b| !b.is_ascii_whitespace()).nth(1) == Some(b'}');
-        // The identity is added to the existing `_meta`.
-        if let Some((range, named)) = &meta
-            && !named
+        if let Some((range, _, false)) = &meta {
+            // Types of handlers write `null` for a `_meta` that they do not have.
+            let rest = out.split_off(start + range.end);
+            out.truncate(start + range.start);
+            for part in ["{", self.identity, "}", &rest] {
+                out.push_str(part);
+            }
+        } else if let Some((range, false, _)) = &meta
             && !self.identity.is_empty()
         {
+            // The identity is added to the existing `_meta`.
             let at = start + range.start + 1;
             let only = text.split_at(range.start + 1).1.trim_ascii_start().starts_with('}');
             if !only {
