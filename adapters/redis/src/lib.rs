@@ -3,8 +3,8 @@
 //!
 //! [`RedisStore`] is a [`SharedStore`](mcp_sansio_async::http_server::SharedStore): give it to
 //! `HttpService::with_shared_store` of the adapter for your runtime, on every node. It needs Redis
-//! 6.2 or Valkey 7.2, and the policy `noeviction` or `volatile-ttl`. All keys expire except three
-//! small ones, so that nodes that have crashed leave nothing behind. [The
+//! 6.2 or Valkey 7.2, and the policy `noeviction`. All keys expire except three small ones, so that
+//! nodes that have crashed leave nothing behind. [The
 //! guide](https://github.com/mcp-sansio/mcp-sansio/blob/main/docs/guide/cluster.md) describes a
 //! deployment.
 //!

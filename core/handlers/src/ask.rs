@@ -284,9 +284,9 @@ impl InputRequired {
 
     /// Sets the state that is returned to the handler with the answers.
     ///
-    /// In the modern era it travels through the client, which can read it. On HTTP it is sealed
-    /// (feature `seal`), so that a modified state is refused. On a byte stream, where the client
-    /// started this process, it is sealed only with `Server::seal`.
+    /// In the modern era it travels through the client, which can read it. On HTTP it is sealed, so
+    /// that a modified state is refused. On a byte stream, where the client started this process,
+    /// it is sealed only with `Server::seal`.
     pub fn state(mut self, state: impl Into<String>) -> Self {
         self.request_state = Some(state.into());
         self

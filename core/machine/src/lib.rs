@@ -43,9 +43,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The other modules are [`framing`] for decoders of lines and Server-Sent Events; `recording`
-//! (feature `recording`) to record a machine and replay it; `seal` (feature `seal`) to protect the
-//! state that a client returns.
+//! The other modules are [`framing`] for decoders of lines, packets and Server-Sent Events;
+//! [`envelope`] and [`gate`], the reader of messages and the table of methods, which need no
+//! allocator; `recording` (feature `recording`) to record a machine and replay it; `seal` (feature
+//! `http`) to protect the state that a client returns.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]

@@ -64,10 +64,10 @@ pub struct Limits {
     /// for a client an event of 176 bytes.
     pub inputs_per_round_max: usize,
     /// Bytes stored for calls and requests that wait for input: requests to be delivered again,
-    /// states, and earlier input responses, all together. 64 MiB: sixteen messages of the maximum
-    /// length that adapters accept. Above the limit, a request is refused, an input response counts
-    /// as refused, and a call ends with
-    /// [`Failure::TooMuchInput`](crate::peer::Failure::TooMuchInput). Costs up to twice as much.
+    /// states, and earlier input responses, all together. 64 MiB: sixteen bodies of the maximum
+    /// length on HTTP. Above the limit, a request is refused, an input response counts as refused,
+    /// and a call ends with [`Failure::TooMuchInput`](crate::peer::Failure::TooMuchInput). Costs up
+    /// to twice as much.
     pub input_bytes_max: usize,
     /// URIs that a legacy peer may subscribe to, and that all listen streams of a modern peer may
     /// name together; the same number again for tasks. 4,096, each of at most `uri_length_max`

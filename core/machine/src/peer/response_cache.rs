@@ -21,8 +21,8 @@ pub struct CacheOptions {
     /// results of further ones are not cached.
     pub entries_max: usize,
     /// Bytes of the cached results and their parameters, plus 256 for each; above it, the oldest
-    /// goes first. 4 MiB: one message of the greatest length that adapters accept, or a thousand of
-    /// the usual length. A longer result is not cached.
+    /// goes first. 4 MiB: one body of the greatest length on HTTP, or a thousand of the usual
+    /// length. A longer result is not cached.
     /// The memory of the cache stays below this, apart from parameters of requests in flight.
     pub bytes_max: usize,
     /// How long a result without `ttlMs` stays fresh. Zero: such a result is not cached. All

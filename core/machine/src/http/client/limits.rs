@@ -14,8 +14,8 @@ pub struct ClientLimits {
     /// requests, cancellations and notifications. 8: a call may depend on such a response, so these
     /// messages never wait for calls.
     pub control_exchanges_max: usize,
-    /// The length of a JSON body, in bytes. 4 MiB: the longest line that adapters accept on a byte
-    /// stream by default.
+    /// The length of a JSON body, in bytes. 4 MiB: the length of a body that servers usually
+    /// accept.
     pub body_bytes_max: usize,
     /// The length of a stream event, in bytes. 4 MiB: an event holds a message, like a body.
     pub event_bytes_max: usize,
