@@ -157,8 +157,8 @@ impl Connections {
     ///
     /// [`SendError::Full`] if a connection has [`Limits::commands_max`] earlier edits to make:
     /// its driver does not run; and if another edit is being made that was overtaken too often,
-    /// such as the one that makes this call. [`SendError::Closed`] if no server has this handle.
-    /// Either way nothing is changed.
+    /// such as the one that makes this call. [`SendError::Closed`] if no server has this handle, and
+    /// no connection of one. Either way nothing is changed.
     ///
     /// [`Limits::commands_max`]: mcp_sansio::peer::Limits::commands_max
     pub fn edit_catalog<T>(
@@ -328,6 +328,12 @@ impl fmt::Debug for Connections {
 pub(super) trait Join<K: Threading>: Send + Sync {
     /// Brings a server up to date for its next connection, and adds the connection.
     fn join(&self, server: &mut Server<K>, commands: &CommandSender);
+}
+
+impl<K: Threading> fmt::Debug for dyn Join<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Join(..)")
+    }
 }
 
 struct Joining {

@@ -285,6 +285,12 @@ struct UnknownResource<'a> {
 
 impl fmt::Debug for HandlerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(message) | Self::Internal(message) => f.write_str(message),
             Self::Protocol(error) => fmt::Display::fmt(error, f),

@@ -2,6 +2,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio::protocol::GetPromptResult;
@@ -109,7 +110,7 @@ impl<K: Threading> Server<K> {
     }
 
     /// Registers a prompt. Its arguments are derived from the handler's `Call<T>`: the fields of
-    /// `T`, which are strings.
+    /// `T`, which must be strings, or enums of strings.
     #[must_use]
     pub fn prompt<M, H>(self, name: &str, description: &str, handler: H) -> Self
     where
@@ -146,7 +147,9 @@ impl<K: Threading> ServerItem<Tool, K> {
 
 impl<K: Threading> ServerItem<Prompt, K> {
     /// Creates a prompt. Its arguments are derived from the handler's `Call<T>`: the fields of `T`,
-    /// with their descriptions, and required unless they are optional. Clients send strings only.
+    /// with their descriptions, and required unless they are optional. Clients send strings only:
+    /// a field that is a number, a boolean, an array or an object is an error where the prompt is
+    /// added.
     // MCP 2026-07-28 schema.json#Prompt [PRMT-001]
     pub fn prompt<M, H>(name: &str, description: &str, handler: H) -> Self
     where
@@ -154,9 +157,14 @@ impl<K: Threading> ServerItem<Prompt, K> {
         H: Handler<K, GetPromptResult, M>,
     {
         let mut definition = Prompt::new(name).description(description);
-        let arguments = prompt_arguments(&<M::In as Described>::schema());
+        let (arguments, unfit) = prompt_arguments(&<M::In as Described>::schema());
         definition.arguments = (!arguments.is_empty()).then_some(arguments);
-        Self::new(definition, handler)
+        let mut item = Self::new(definition, handler);
+        if let Some(argument) = unfit {
+            let problem = CatalogError::ArgumentNotString { prompt: name.into(), argument };
+            item.details().problem = Some(problem);
+        }
+        item
     }
 }
 
@@ -242,9 +250,12 @@ struct Fields {
     required: Vec<String>,
 }
 
-/// Returns the arguments of a prompt with the fields of an object's `schema`.
-pub(super) fn prompt_arguments(schema: &Json) -> Vec<PromptArgument> {
-    let Ok(Fields { properties, required }) = schema.decode() else { return Vec::new() };
+/// Returns the arguments of a prompt with the fields of an object's `schema`, and the first field
+/// that is not a string.
+fn prompt_arguments(schema: &Json) -> (Vec<PromptArgument>, Option<String>) {
+    let Ok(Fields { properties, required }) = schema.decode() else { return Default::default() };
+    let is_unfit = |field: &Value| field["type"].as_str().is_some_and(|kind| kind != "string");
+    let unfit = properties.iter().find(|(_, field)| is_unfit(field)).map(|(name, _)| name.clone());
     let argument = |(name, field): (String, Value)| {
         let required = required.contains(&name);
         let mut argument = PromptArgument::new(name);
@@ -252,7 +263,7 @@ pub(super) fn prompt_arguments(schema: &Json) -> Vec<PromptArgument> {
         argument.required = required.then_some(true);
         argument
     };
-    properties.into_iter().map(argument).collect()
+    (properties.into_iter().map(argument).collect(), unfit)
 }
 
 /// Returns the JSON Schema of arguments, as the hosts of models convert it: an object with

@@ -488,8 +488,10 @@ impl<K: Threading> Server<K> {
     ///
     /// [`Connections`]: super::Connections
     pub(super) fn join(&mut self, commands: &CommandSender) {
+        // Taken meanwhile: what it keeps is a copy of the server, which must not own itself.
         if let Some(joining) = self.joining.take() {
             joining.join(self, commands);
+            self.joining = Some(joining);
         }
     }
 

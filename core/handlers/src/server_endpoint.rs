@@ -13,7 +13,7 @@ use mcp_sansio::stream::Endpoint;
 use mcp_sansio::{Instant, Recorded, Spawner, peer};
 
 use super::ask::ElicitationIds;
-use super::connections::ServerHandle;
+use super::connections::{Join, ServerHandle};
 use super::context::CommandSender;
 use super::dispatch::{Invocation, check_output, into_owned_request};
 use super::executor::{DETACHED, Executor, PanicGuard, report_panic};
@@ -48,6 +48,9 @@ pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamSe
     pub(super) elicitations: ElicitationIds,
     /// The time of the middleware, if there is any.
     pub(super) clock: Option<Arc<dyn EndpointClock>>,
+    /// Keeps the server that [`Connections`](super::Connections) edit, if the application has
+    /// dropped it.
+    _joining: Option<Arc<dyn Join<K>>>,
 }
 
 #[allow(private_bounds, reason = "implemented only by the machines of this crate")]
@@ -55,7 +58,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     /// Creates an endpoint for `server`. `machine` consumes the server, so that nothing is cloned.
     #[inline(always)]
     pub(super) fn over(
-        server: Server<K>,
+        mut server: Server<K>,
         commands: CommandSender,
         running: M::Running<K>,
         elicitations: ElicitationIds,
@@ -71,6 +74,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             spawner: server.handlers.spawner.clone(),
             tasks: server.open_tasks(),
             elicitations,
+            _joining: server.joining.take(),
             machine: machine(server),
         }
     }

@@ -60,7 +60,7 @@ pub(super) struct ItemDetails<K: Threading> {
     pub(super) arguments: Option<ArgumentHandlers<K>>,
     audience: Option<Audience>,
     /// The first mistake in the calls of the builder's methods.
-    problem: Option<CatalogError>,
+    pub(super) problem: Option<CatalogError>,
     /// Makes a server that is being built have what the item needs.
     pub(super) require: fn(&Self, &mut Server<K>),
     /// Checks whether a server that is running has what the item needs.

@@ -142,11 +142,8 @@ impl Caller {
     /// assert!(ann.has_scope("write") && !ann.has_scope("admin"));
     /// ```
     #[must_use]
-    pub fn from_scopes(
-        principal: Principal,
-        scopes: impl IntoIterator<Item: Into<String>>,
-    ) -> Self {
-        let scopes: Vec<String> = scopes.into_iter().map(Into::into).collect();
+    pub fn from_scopes(principal: Principal, scopes: impl IntoIterator<Item: AsRef<str>>) -> Self {
+        let scopes: Vec<String> = scopes.into_iter().map(|it| it.as_ref().into()).collect();
         Self::from_credentials(principal, scopes)
     }
 

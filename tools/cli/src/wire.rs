@@ -117,30 +117,45 @@ impl Lines {
 
     /// Takes bytes that were transferred, in any pieces.
     pub fn look(&mut self, direction: Direction, bytes: &[u8]) {
-        let line = match direction {
-            Direction::In => &mut self.input,
-            Direction::Out => &mut self.output,
-        };
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let line = self.line(direction);
             let room = LINE_LENGTH_MAX.saturating_sub(line.bytes.len());
             line.bytes.extend_from_slice(&part[..part.len().min(room)]);
             line.length += part.len();
             if part.ends_with(b"\n") {
-                let text = String::from_utf8_lossy(&line.bytes);
-                let text = text.trim_end();
-                // As for the decoder of messages.
-                let message = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r']);
-                if direction == Direction::In
-                    && !message.is_empty()
-                    && !message.starts_with(['{', '['])
-                {
-                    self.noise.note(text);
-                }
-                if let Some(viewer) = &mut self.viewer {
-                    viewer(direction, &shortened(text, line.length));
-                }
-                *line = Line::default();
+                self.show(direction);
             }
+        }
+    }
+
+    /// Shows the line that was transferred.
+    fn show(&mut self, direction: Direction) {
+        let line = std::mem::take(self.line(direction));
+        let text = String::from_utf8_lossy(&line.bytes);
+        let text = text.trim_end();
+        // As for the decoder of messages.
+        let message = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r']);
+        if direction == Direction::In && !message.is_empty() && !message.starts_with(['{', '[']) {
+            self.noise.note(text);
+        }
+        if let Some(viewer) = &mut self.viewer {
+            viewer(direction, &shortened(text, line.length));
+        }
+    }
+
+    const fn line(&mut self, direction: Direction) -> &mut Line {
+        match direction {
+            Direction::In => &mut self.input,
+            Direction::Out => &mut self.output,
+        }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        // The last line of a program may have no line end.
+        if self.input.length > 0 {
+            self.show(Direction::In);
         }
     }
 }
@@ -180,5 +195,26 @@ impl std::fmt::Debug for Lines {
 impl<S> std::fmt::Debug for Wire<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Wire").field("lines", &self.lines).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn the_last_line_is_shown_without_a_line_end() {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&shown);
+        let viewer: Viewer = Box::new(move |_, line| seen.lock().unwrap().push(line.to_owned()));
+        let mut lines = Lines::new(Some(viewer));
+        let noise = lines.noise();
+        lines.look(Direction::In, b"{\"id\":1}\nfatal: no");
+        lines.look(Direction::In, b" memory");
+        drop(lines);
+        assert_eq!(*shown.lock().unwrap(), ["{\"id\":1}", "fatal: no memory"]);
+        assert_eq!(noise.seen(), (1, "fatal: no memory".into()));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::ErrorCode;
+use mcp_sansio::jsonrpc::{ErrorCode, RawJson};
 use mcp_sansio::peer::Failure as CallFailure;
 use mcp_sansio::protocol::{
     CallToolResult, Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel,
@@ -212,7 +212,7 @@ async fn call(
     client: &Client,
     session: &Session,
     name: &str,
-    arguments: &serde_json::Map<String, Value>,
+    arguments: &RawJson<'_>,
 ) -> Result<(), Failure> {
     if session.capabilities.contains(Capability::Logging) {
         // If the connection is lost, the call reports the reason.
@@ -230,6 +230,9 @@ async fn call(
     let text = output_of(&result, "\n");
     if result.is_error == Some(true) {
         let reason = if text.is_empty() { "the result does not say why" } else { &text };
+        if output.json {
+            output.result(&result, String::new)?;
+        }
         return Err(Failure::Other(format!("the tool failed: {reason}")));
     }
     if result.content.is_empty() && result.structured_content.is_none() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::{HttpClientOptions, Location};
+use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::{CompletionReference, PromptReference, ResourceTemplateReference};
 use mcp_sansio_cli::arguments::{Argument, Arguments, Stop};
 use mcp_sansio_handlers::{ServerSpec, ServersConfig};
@@ -83,7 +84,7 @@ Exit status:
 pub(crate) enum Command {
     Info,
     Tools,
-    Call { name: String, arguments: Map<String, Value> },
+    Call { name: String, arguments: RawJson<'static> },
     Resources,
     Read { uri: String },
     Prompts,
@@ -235,6 +236,11 @@ impl Options {
                 return Err(Stop::wrong("the subcommand `card` needs `--url`"));
             }
             None => Place::Program(program),
+            Some(_) if matches!(command, Command::Card) && !headers.is_empty() => {
+                return Err(Stop::wrong(
+                    "`card` sends no `--header`: a card needs no authorization",
+                ));
+            }
             Some(_) if !program.words.is_empty() => {
                 return Err(Stop::wrong(
                     "more than one server is given: use either `--url URL` or `-- CMD [ARG...]`",
@@ -350,14 +356,17 @@ fn parse_command(words: Vec<String>) -> Result<Command, Stop> {
         "tools" => Command::Tools,
         "call" => {
             let name = next("the name of a tool")?;
-            Command::Call { name, arguments: parse_object(next("").ok())? }
+            let arguments = parse_arguments(next("").ok().as_deref())?;
+            Command::Call { name, arguments }
         }
         "resources" => Command::Resources,
         "read" => Command::Read { uri: next("a URI")? },
         "prompts" => Command::Prompts,
         "get" => {
             let name = next("the name of a prompt")?;
-            let arguments = parse_object(next("").ok())?;
+            let arguments = parse_arguments(next("").ok().as_deref())?;
+            let arguments: Map<String, Value> =
+                arguments.decode().map_err(|error| Stop::Wrong(error.to_string()))?;
             let text = |value: Value| match value {
                 Value::String(text) => text,
                 other => other.to_string(),
@@ -382,10 +391,11 @@ fn parse_command(words: Vec<String>) -> Result<Command, Stop> {
     }
 }
 
-fn parse_object(text: Option<String>) -> Result<Map<String, Value>, Stop> {
-    let Some(text) = text else { return Ok(Map::new()) };
-    match serde_json::from_str(&text) {
-        Ok(Value::Object(object)) => Ok(object),
+/// Reads the arguments of a tool, which are sent as they are written, or of a prompt.
+fn parse_arguments(text: Option<&str>) -> Result<RawJson<'static>, Stop> {
+    let Some(text) = text else { return Ok(RawJson::EMPTY_OBJECT) };
+    match RawJson::parse(text) {
+        Ok(arguments) if arguments.is_object() => Ok(arguments.into_owned()),
         Ok(_) => Err(Stop::Wrong(format!("the arguments must be a JSON object, not `{text}`"))),
         Err(error) => Err(Stop::Wrong(format!("the arguments are not JSON: {error}"))),
     }

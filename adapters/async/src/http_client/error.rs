@@ -268,7 +268,14 @@ impl fmt::Display for DisplayRefusal<'_> {
             // Some servers mean 401.
             (403, true) => ("denies access", "authorize the host, or ask the server's operator"),
             (403, false) => ("denies access", "ask its operator for the permission or the scope"),
-            _ => ("requires authorization", "give the host an `Authorization`, or send a token"),
+            (_, true) => {
+                ("requires authorization", "give the host an `Authorization`, or send a token")
+            }
+            // As servers do that want an API key.
+            (_, false) => (
+                "requires authorization",
+                "send what it expects in a header field, such as a token or a key",
+            ),
         };
         write!(f, "{refuses} (HTTP status {status}){}; {hint}", DisplayBody(body))
     }

@@ -128,6 +128,23 @@ fn the_last_handler_of_an_argument_counts() {
 }
 
 #[test]
+fn the_arguments_of_a_prompt_are_strings() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is wanted")]
+    struct Plan {
+        goal: Option<String>,
+        days: Option<u8>,
+    }
+
+    let plan = |_: Call<Plan>| String::from("Plan");
+    let server = Server::new("s", "1").prompt("plan", "", plan);
+    let error = server.endpoint(1).unwrap_err();
+    assert!(matches!(error, CatalogError::ArgumentNotString { .. }), "{error}");
+    let why = "prompt \"plan\": the argument \"days\" is not a string";
+    assert!(error.to_string().starts_with(why), "{error}");
+}
+
+#[test]
 fn an_argument_that_does_not_exist_cannot_be_completed() {
     let prompt = ServerItem::prompt("review", "", review).complete("langage", languages);
     let error = Server::new("s", "1").add_item(prompt).endpoint(1).unwrap_err();

@@ -278,8 +278,20 @@ fn connections_without_a_server_refuse_edits() {
     assert_eq!(edit(), Err(SendError::Closed));
     let server = linked(&connections);
     assert_eq!(edit(), Ok(()));
+    // As `serve_stdio(server)` does: the connection is all that is left.
+    let endpoint = server.endpoint(0).unwrap();
     drop(server);
+    assert_eq!(edit(), Ok(()));
+    drop(endpoint);
     assert_eq!(edit(), Err(SendError::Closed));
+    #[cfg(feature = "http")]
+    {
+        let options = mcp_sansio::http::HttpServerOptions::new();
+        let http = linked(&connections).http(options, [7; 32], 7).unwrap();
+        assert_eq!(edit(), Ok(()));
+        drop(http);
+        assert_eq!(edit(), Err(SendError::Closed));
+    }
 }
 
 #[test]

@@ -77,6 +77,18 @@ pub enum CatalogError {
         /// The argument.
         argument: String,
     },
+    /// An argument of a prompt has a type that is not a string, although clients send strings only:
+    /// take a string, and convert it in the handler.
+    #[error(
+        "prompt {prompt:?}: the argument {argument:?} is not a string, and clients send strings \
+         only; take a `String`, and convert it in the handler"
+    )]
+    ArgumentNotString {
+        /// The prompt.
+        prompt: String,
+        /// The argument.
+        argument: String,
+    },
     /// An option of an item names an argument that the item does not have: correct the name.
     #[error("the {kind} {key:?} has no argument {argument:?}")]
     NoSuchArgument {

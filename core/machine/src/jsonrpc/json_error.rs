@@ -96,16 +96,17 @@ fn in_terms_of_json(expected: &str) -> &str {
         _ if expected.starts_with("enum ") => "a string or an object",
         "a map" => "an object",
         "a sequence" => "an array",
-        _ => {
-            let (kind, bits) = expected.split_at_checked(1).unwrap_or_default();
-            match kind {
-                _ if bits != "size" && !bits.bytes().all(|byte| byte.is_ascii_digit()) => expected,
-                "f" => "a number",
-                "i" => "an integer",
-                "u" => "an integer of 0 or more",
-                _ => expected,
-            }
-        }
+        "i8" => "an integer from -128 to 127",
+        "i16" => "an integer from -32768 to 32767",
+        "i32" => "an integer from -2147483648 to 2147483647",
+        "i64" | "i128" | "isize" => "an integer",
+        "u8" => "an integer from 0 to 255",
+        "u16" => "an integer from 0 to 65535",
+        "u32" => "an integer from 0 to 4294967295",
+        "u64" | "u128" | "usize" => "an integer of 0 or more",
+        "f32" | "f64" => "a number",
+        _ if expected.starts_with("a nonzero ") => "an integer other than 0",
+        _ => expected,
     }
 }
 
@@ -168,13 +169,24 @@ mod tests {
             assert_eq!(message::<Vec<u8>>(text), expected);
         }
         for (text, message) in [
-            (message::<u8>("[]"), "invalid type: array, expected an integer of 0 or more"),
+            (message::<u8>("[]"), "invalid type: array, expected an integer from 0 to 255"),
             (
                 message::<u8>("256"),
-                "invalid value: integer `256`, expected an integer of 0 or more",
+                "invalid value: integer `256`, expected an integer from 0 to 255",
+            ),
+            (
+                message::<i32>("2147483648"),
+                "invalid value: integer `2147483648`, expected an integer from -2147483648 to 2147483647",
+            ),
+            (
+                message::<core::num::NonZeroU8>("0"),
+                "invalid value: integer `0`, expected an integer other than 0",
             ),
             (message::<u64>("-1"), "invalid value: integer `-1`, expected an integer of 0 or more"),
-            (message::<i16>("null"), "invalid type: null, expected an integer"),
+            (
+                message::<i16>("null"),
+                "invalid type: null, expected an integer from -32768 to 32767",
+            ),
             (message::<f64>(r#""2""#), r#"invalid type: string "2", expected a number"#),
             (message::<String>("{}"), "invalid type: object, expected a string"),
             (message::<bool>("0"), "invalid type: integer `0`, expected a boolean"),

@@ -100,7 +100,12 @@ fn unopened(url: &Location, reason: CloseReason, cause: Option<ConnectorError>) 
             let challenge = challenge.and_then(|it| TransportFailure::excerpt(it.as_bytes()));
             let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
             let (refuses, hint) = match (status, challenge.is_empty()) {
-                (401, _) => ("requires authorization", "use `--sign-in` to sign in"),
+                (401, false) => ("requires authorization", "use `--sign-in` to sign in"),
+                // As servers do that want an API key.
+                (401, true) => (
+                    "requires authorization",
+                    "send its token or key with `--header`, or use `--sign-in` to sign in",
+                ),
                 // Some servers mean 401.
                 (_, false) => (
                     "denies access",

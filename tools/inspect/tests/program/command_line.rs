@@ -103,6 +103,9 @@ fn structured_content_is_shown_where_the_content_shows_nothing() {
         let failed = answer.replace("structured", r#"isError":true,"structured"#);
         let why = "mcp-inspect: the tool failed: {\"a\":1}\n";
         assert_eq!(call(&failed), (Some(1), String::new(), why.into()));
+        let (status, out, err) = inspect("2025-11-25", &["--json", "call", "t"], &failed);
+        assert!(out.contains("\"isError\":true") && out.contains("{\"a\":1}"), "{out}");
+        assert_eq!((status, err.as_str()), (Some(1), why));
     }
     let text = r#""result":{"content":[{"type":"text","text":"b"}],"structuredContent":{"a":1}}"#;
     assert_eq!(call(text), (Some(0), "b\n".into(), String::new()));

@@ -290,7 +290,7 @@ fn a_lossy_reading_leaves_out_malformed_elements_and_what_was_left_out_of_them()
         omissions,
         "`/trees/0`: invalid type: integer `7`, expected an object; \
          `/trees/1/trees/0`: missing field `name`; \
-         `/trees/1/trees/2`: `/name`: invalid type: string \"x\", expected an integer of 0 or more; \
+         `/trees/1/trees/2`: `/name`: invalid type: string \"x\", expected an integer from 0 to 255; \
          `/trees/2`: missing field `name`"
     );
     // Other lists, and what is outside of lists, are read as ever.
@@ -340,15 +340,15 @@ fn errors_name_the_expected_type() {
     assert_eq!(error("{}"), "missing field `a`");
     assert_eq!(
         error(r#"{"a":"\u0041"}"#),
-        r#"`/a`: invalid type: string "A", expected an integer of 0 or more"#
+        r#"`/a`: invalid type: string "A", expected an integer from 0 to 255"#
     );
     assert_eq!(
         error(r#"{"a":256}"#),
-        "`/a`: invalid value: integer `256`, expected an integer of 0 or more"
+        "`/a`: invalid value: integer `256`, expected an integer from 0 to 255"
     );
     assert_eq!(
         error(r#"{"a":1.5}"#),
-        "`/a`: invalid type: number, expected an integer of 0 or more"
+        "`/a`: invalid type: number, expected an integer from 0 to 255"
     );
     assert_eq!(error("null"), "invalid type: null, expected an object");
     let error = deserialize::<f64>("1e400").expect_err("refused").to_string();
@@ -449,9 +449,9 @@ fn null_is_an_empty_list_and_a_lossy_reading_leaves_out_malformed_hints() {
     assert_eq!(item, Item { fields: Some(inner.into()), name: 5, ..Item::default() });
     assert_eq!(
         omissions,
-        "`/size`: invalid value: integer `-1`, expected an integer of 0 or more; \
-         `/fields/size`: invalid type: string \"2\", expected an integer of 0 or more; \
-         `/fields/items/0/size`: invalid type: array, expected an integer of 0 or more; \
+        "`/size`: invalid value: integer `-1`, expected an integer from 0 to 255; \
+         `/fields/size`: invalid type: string \"2\", expected an integer from 0 to 255; \
+         `/fields/items/0/size`: invalid type: array, expected an integer from 0 to 255; \
          `/icons`: invalid type: object, expected an array"
     );
     // A hint whose own content is refused is left out as a whole; an element is named alone.
@@ -460,12 +460,12 @@ fn null_is_an_empty_list_and_a_lossy_reading_leaves_out_malformed_hints() {
     assert_eq!(item, Item { icons: Some(vec![1]), ..Item::default() });
     assert_eq!(
         omissions,
-        "`/fields`: `/name`: invalid value: integer `300`, expected an integer of 0 or more; \
-         `/icons/1`: invalid type: string \"2\", expected an integer of 0 or more"
+        "`/fields`: `/name`: invalid value: integer `300`, expected an integer from 0 to 255; \
+         `/icons/1`: invalid type: string \"2\", expected an integer from 0 to 255"
     );
     // What is no hint is strict.
     let error = read(r#"{"name":"x","size":[]}"#).expect_err("refused").to_string();
-    assert_eq!(error, "`/name`: invalid type: string \"x\", expected an integer of 0 or more");
+    assert_eq!(error, "`/name`: invalid type: string \"x\", expected an integer from 0 to 255");
 }
 
 #[test]
