@@ -56,8 +56,7 @@ mod attributes_2 {
             "forecast",
             "Weather at a place",
             async |call: ::mcp_sansio_tokio::Call<ForecastArguments>| {
-                let ForecastArguments { location, days } = call.arguments;
-                forecast(location, days).await
+                forecast(call.arguments.location, call.arguments.days).await
             },
         )
         .title("Forecast")
@@ -129,35 +128,34 @@ mod methods_2 {
         }
         /// Adds the tools and prompts of this type, which is a state of the server.
         pub(crate) fn add_tools(server: ::mcp_sansio_tokio::Server) -> ::mcp_sansio_tokio::Server {
-            #[derive(::serde::Deserialize, ::schemars::JsonSchema)]
-            struct SearchArguments {
-                words: String,
-            }
             server
-            .add_item(
-                ::mcp_sansio_tokio::ServerItem::tool(
+                .add_item({
+                    #[derive(::serde::Deserialize, ::schemars::JsonSchema)]
+                    struct SearchArguments {
+                        words: String,
+                    }
+                    ::mcp_sansio_tokio::ServerItem::tool(
                         "search",
                         "Finds notes",
-                        ::mcp_sansio_tokio::fallible(async |
-                            call: ::mcp_sansio_tokio::Call<SearchArguments>,
-                            this: ::mcp_sansio_tokio::State<Self>|
-                        {
-                            let SearchArguments { words } = call.arguments;
-                            this.search(words).await
-                        }),
+                        ::mcp_sansio_tokio::fallible(
+                            async |call: ::mcp_sansio_tokio::Call<SearchArguments>,
+                                   this: ::mcp_sansio_tokio::State<Self>| {
+                                this.search(call.arguments.words).await
+                            },
+                        ),
                     )
-                    .read_only(),
-            )
-            .add_item(
-                ::mcp_sansio_tokio::ServerItem::tool(
+                    .read_only()
+                })
+                .add_item(::mcp_sansio_tokio::ServerItem::tool(
                     "count",
                     "Counts the notes",
-                    ::mcp_sansio_tokio::blocking(|
-                        _: ::mcp_sansio_tokio::Call<::mcp_sansio_tokio::NoArguments>,
-                        this: ::mcp_sansio_tokio::State<Self>|
-                    { this.count() }),
-                ),
-            )
+                    ::mcp_sansio_tokio::blocking(
+                        |_: ::mcp_sansio_tokio::Call<::mcp_sansio_tokio::NoArguments>,
+                         this: ::mcp_sansio_tokio::State<Self>| {
+                            this.count()
+                        },
+                    ),
+                ))
         }
     }
 }

@@ -59,7 +59,8 @@ fn add_tools(options: TokenStream, block: &mut ItemImpl, paths: &Paths) -> syn::
     if let Some((path, _)) = &block.trait_ {
         return Err(Error::new(path.span(), "put `#[tools]` on the type's own `impl` block"));
     }
-    let (mut arguments, mut items) = (TokenStream::new(), TokenStream::new());
+    let (mut statements, mut chain) = (TokenStream::new(), quote!(server));
+    let mut is_empty = true;
     for method in &mut block.items {
         let ImplItem::Fn(method) = method else { continue };
         let Some((kind, options)) = take_attribute(&mut method.attrs)? else { continue };
@@ -71,11 +72,25 @@ fn add_tools(options: TokenStream, block: &mut ItemImpl, paths: &Paths) -> syn::
         if local {
             item.make_local();
         }
-        let (definition, expression) = item.expand(paths);
-        arguments.extend(definition);
-        items.extend(quote!(.add_item(#expression)));
+        let (arguments, mut expression) = item.expand(paths);
+        if !arguments.is_empty() {
+            expression = quote!({ #arguments #expression });
+        }
+        is_empty = false;
+        // A condition is for a statement, not for a part of a chain.
+        let conditions: Vec<_> = attrs.iter().filter(|it| it.path().is_ident("cfg")).collect();
+        if conditions.is_empty() {
+            chain = quote!(#chain.add_item(#expression));
+        } else {
+            statements.extend(quote! {
+                let server = #chain;
+                #(#conditions)*
+                let server = server.add_item(#expression);
+            });
+            chain = quote!(server);
+        }
     }
-    if items.is_empty() {
+    if is_empty {
         return Err(Error::new(
             block.self_ty.span(),
             "no method is marked with `#[tool]` or `#[prompt]`",
@@ -86,8 +101,8 @@ fn add_tools(options: TokenStream, block: &mut ItemImpl, paths: &Paths) -> syn::
     syn::parse2(quote! {
         /// Adds the tools and prompts of this type, which is a state of the server.
         #visibility fn add_tools(server: #server) -> #server {
-            #arguments
-            server #items
+            #statements
+            #chain
         }
     })
 }

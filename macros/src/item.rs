@@ -9,7 +9,7 @@ use syn::{
     ReturnType, Signature, Type,
 };
 
-use crate::options::{Options, doc_text};
+use crate::options::{Options, doc_text, literal};
 use crate::paths::Paths;
 
 /// A handler takes at most this many states.
@@ -58,7 +58,8 @@ pub(crate) struct Item {
     kind: Kind,
     options: Options,
     name: String,
-    description: String,
+    /// An expression.
+    description: TokenStream,
     parameters: Vec<Parameter>,
     /// The function, as the handler calls it.
     function: Ident,
@@ -90,9 +91,11 @@ impl Item {
         let function = signature.ident.clone();
         let name =
             options.name.as_ref().map_or_else(|| function.unraw().to_string(), |it| it.value());
-        let description =
-            options.description.as_ref().map_or_else(|| doc_text(attributes), |it| it.value());
-        if description.is_empty() {
+        let description = match &options.description {
+            Some(text) => literal(&text.value()),
+            None => doc_text(attributes),
+        };
+        let Some(description) = description else {
             return Err(Error::new(
                 function.span(),
                 format!(
@@ -100,7 +103,7 @@ impl Item {
                     kind.as_str()
                 ),
             ));
-        }
+        };
         let (mut parameters, mut has_receiver) = (Vec::new(), false);
         for input in &mut signature.inputs {
             match input {
@@ -163,43 +166,47 @@ impl Item {
     /// Returns the struct of the arguments, if there are any, and the expression of the item.
     pub(crate) fn expand(&self, paths: &Paths) -> (TokenStream, TokenStream) {
         let root = &located_at(&paths.root, self.result);
-        let arguments = format_ident!("{}Arguments", upper_camel(&self.function));
-        let names: Vec<&Ident> = self.parameters.iter().filter_map(Parameter::argument).collect();
-        let definition = self.arguments(&arguments);
+        let arguments_type = arguments_type(&self.function);
+        let definition = self.arguments(&arguments_type);
+        // Hygienic: they hide no name of the user, and no name of the user hides them.
+        let own = |name: &str| Ident::new(name, Span::mixed_site());
+        let (call, arguments, context, this) =
+            (own("call"), own("arguments"), own("context"), own("this"));
         let own_call = self.parameters.iter().find_map(|it| match it {
             Parameter::Call(kind) => Some(kind),
             _ => None,
         });
+        let has_arguments = !definition.is_empty();
         let wants_context = self.parameters.iter().any(|it| matches!(it, Parameter::Context));
         let call_type = match own_call {
             Some(kind) => quote!(#kind),
-            None if names.is_empty() => quote!(#root::Call<#root::NoArguments>),
-            None => quote!(#root::Call<#arguments>),
+            None if has_arguments => quote!(#root::Call<#arguments_type>),
+            None => quote!(#root::Call<#root::NoArguments>),
         };
-        let call = match (own_call, names.is_empty(), wants_context) {
-            (None, true, false) => quote!(_),
-            _ => quote!(call),
+        let pattern = if own_call.is_some() || has_arguments || wants_context {
+            quote!(#call)
+        } else {
+            quote!(_)
         };
-        let unpack = match (own_call, names.is_empty(), wants_context) {
-            (Some(_), ..) | (None, true, false) => quote!(),
-            (None, true, true) => quote!(let (_, context) = call.into_parts();),
-            (None, false, false) => quote!(let #arguments { #(#names),* } = call.arguments;),
-            (None, false, true) => {
-                quote!(let (#arguments { #(#names),* }, context) = call.into_parts();)
-            }
+        // A call dereferences to its context, until its arguments are moved.
+        let (unpack, arguments, context) = if has_arguments && wants_context {
+            let unpack = quote!(let (#arguments, #context) = #call.into_parts(););
+            (unpack, quote!(#arguments), &context)
+        } else {
+            (quote!(), quote!(#call.arguments), &call)
         };
         let mut states = TokenStream::new();
         if self.has_receiver {
-            states.extend(quote!(, this: #root::State<Self>));
+            states.extend(quote!(, #this: #root::State<Self>));
         }
         let mut passed = Vec::new();
         for (index, parameter) in self.parameters.iter().enumerate() {
             passed.push(match parameter {
-                Parameter::Argument { name, .. } => quote!(#name),
-                Parameter::Call(_) => quote!(call),
-                Parameter::Context => quote!(&context),
+                Parameter::Argument { name, .. } => quote!(#arguments.#name),
+                Parameter::Call(_) => quote!(#call),
+                Parameter::Context => quote!(&#context),
                 Parameter::State(kind) => {
-                    let name = format_ident!("state_{index}");
+                    let name = own(&format!("state_{index}"));
                     states.extend(quote!(, #name: #kind));
                     quote!(#name)
                 }
@@ -208,7 +215,7 @@ impl Item {
         let function = &self.function;
         let callee = match (self.is_method, self.has_receiver) {
             (false, _) => quote!(#function),
-            (true, true) => quote!(this.#function),
+            (true, true) => quote!(#this.#function),
             (true, false) => quote!(Self::#function),
         };
         let (keyword, wait) = if self.is_async {
@@ -218,7 +225,8 @@ impl Item {
         };
         let body = quote!(#unpack #callee(#(#passed),*) #wait);
         let result = self.result;
-        let mut handler = quote_spanned!(result=> #keyword |#call: #call_type #states| { #body });
+        let mut handler =
+            quote_spanned!(result=> #keyword |#pattern: #call_type #states| { #body });
         if self.options.blocking {
             handler = quote_spanned!(result=> #root::blocking(#handler));
         }
@@ -268,10 +276,16 @@ impl Item {
 impl Parameter {
     fn read(parameter: &mut PatType) -> Result<Self> {
         let kind = (*parameter.ty).clone();
-        match last_segment(&kind).map(|it| it.ident.to_string()).as_deref() {
-            Some("Call") => return Ok(Self::Call(kind)),
-            Some("State") => return Ok(Self::State(kind)),
-            _ => {}
+        // Without angle brackets it is a type of the user's.
+        if let Some(PathSegment { ident, arguments: PathArguments::AngleBracketed(_) }) =
+            last_segment(&kind)
+        {
+            if ident == "Call" {
+                return Ok(Self::Call(kind));
+            }
+            if ident == "State" {
+                return Ok(Self::State(kind));
+            }
         }
         if let Type::Reference(reference) = &kind {
             let is_context = last_segment(&reference.elem).is_some_and(|it| it.ident == "Context");
@@ -297,13 +311,6 @@ impl Parameter {
         });
         parameter.attrs = kept;
         Ok(Self::Argument { attributes: moved, name, kind })
-    }
-
-    const fn argument(&self) -> Option<&Ident> {
-        match self {
-            Self::Argument { name, .. } => Some(name),
-            _ => None,
-        }
     }
 }
 
@@ -365,13 +372,14 @@ fn last_segment(kind: &Type) -> Option<&PathSegment> {
     }
 }
 
-/// Returns `read_note` as `ReadNote`.
-fn upper_camel(name: &Ident) -> Ident {
-    let name = name.unraw().to_string();
+/// Returns `ReadNoteArguments` for `read_note`. A leading underscore stays: a digit may follow it.
+fn arguments_type(function: &Ident) -> Ident {
+    let name = function.unraw().to_string();
+    let underscore = if name.starts_with('_') { "_" } else { "" };
     let words = name.split('_').map(|word| {
         let mut letters = word.chars();
         let first = letters.next().map(|it| it.to_uppercase().to_string());
         first.unwrap_or_default() + letters.as_str()
     });
-    Ident::new(&words.collect::<String>(), Span::call_site())
+    format_ident!("{underscore}{}Arguments", words.collect::<String>())
 }

@@ -72,16 +72,53 @@ fn flag(meta: &ParseNestedMeta<'_>) -> syn::Result<bool> {
     Ok(meta.value()?.parse::<LitBool>()?.value)
 }
 
-/// Returns the text of doc comments, without the space that follows the slashes.
-pub(crate) fn doc_text(attributes: &[Attribute]) -> String {
-    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
-        Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(line), .. }) => Some(line.value()),
-            _ => None,
-        },
-        _ => None,
+/// Returns the text of doc comments as an expression, if there is any.
+pub(crate) fn doc_text(attributes: &[Attribute]) -> Option<TokenStream> {
+    let (mut parts, mut text) = (Vec::new(), String::new());
+    for attribute in attributes {
+        let Meta::NameValue(meta) = &attribute.meta else { continue };
+        if !meta.path.is_ident("doc") {
+            continue;
+        }
+        if let Expr::Lit(ExprLit { lit: Lit::Str(comment), .. }) = &meta.value {
+            text.push_str(&undecorated(&comment.value()));
+        } else {
+            // A macro such as `include_str!`.
+            let value = &meta.value;
+            parts.push(quote!(#text, #value));
+            text.clear();
+        }
+        text.push('\n');
+    }
+    if parts.is_empty() {
+        return literal(text.trim());
+    }
+    Some(quote!(::core::concat!(#(#parts,)* #text).trim()))
+}
+
+/// Returns the expression of a text that is not empty.
+pub(crate) fn literal(text: &str) -> Option<TokenStream> {
+    (!text.is_empty()).then(|| quote!(#text))
+}
+
+/// Returns a doc comment without what rustdoc removes: the space that follows the slashes, or the
+/// stars and the indentation of a block.
+fn undecorated(comment: &str) -> String {
+    let comment = comment.trim_end();
+    let Some((first, rest)) = comment.split_once('\n') else {
+        return comment.strip_prefix(' ').unwrap_or(comment).to_owned();
+    };
+    let indent_of = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let column = indent_of(rest);
+    // Stars at different columns, or at some lines only, are lists.
+    let starless = rest.lines().map(|line| {
+        let text = line.trim_start_matches([' ', '\t']).strip_prefix('*')?;
+        (indent_of(line) == column && (text.is_empty() || text.starts_with(' '))).then_some(text)
     });
-    let lines: Vec<String> =
-        lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned()).collect();
-    lines.join("\n").trim().to_owned()
+    let rest = starless.collect::<Option<Vec<_>>>().unwrap_or_else(|| rest.lines().collect());
+    let lines = [&[first], &*rest].concat();
+    let written = lines.iter().filter(|line| !line.trim().is_empty());
+    let indent = written.map(|line| indent_of(line)).min().unwrap_or_default();
+    let lines = lines.iter().map(|line| line.get(indent..).unwrap_or_default().trim_end());
+    lines.collect::<Vec<_>>().join("\n")
 }

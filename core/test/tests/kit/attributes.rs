@@ -153,6 +153,221 @@ fn contexts_states_and_errors_are_those_of_handlers() {
     });
 }
 
+/// Searches
+#[tool]
+async fn search(search: String) -> String {
+    search
+}
+
+/// Calls
+#[tool]
+fn call(context: &Context, call: u32, context_2: u32, arguments: u32) -> String {
+    format!("{} {call} {context_2} {arguments}", context.revision())
+}
+
+/// Joins
+#[tool]
+fn join(
+    shared: &Context,
+    context: String,
+    state_3: String,
+    counter: State<Counter>,
+    server: String,
+    r#type: String,
+) -> String {
+    assert!(!shared.is_cancelled());
+    assert_eq!(counter.0.0.load(Ordering::Relaxed), 0);
+    [context, state_3, server, r#type].concat()
+}
+
+/// Joins too
+#[tool]
+fn this(this: String, counter: State<Counter>, state_1: String) -> String {
+    assert_eq!(counter.0.0.load(Ordering::Relaxed), 0);
+    this + &state_1
+}
+
+/// Shows the depth
+#[tool]
+fn _3d_view(depth: u32) -> String {
+    depth.to_string()
+}
+
+/// Has a name without letters
+#[tool]
+fn __(depth: u32) -> String {
+    depth.to_string()
+}
+
+struct Rooms;
+
+#[tools]
+impl Rooms {
+    /// Joins
+    #[tool]
+    fn server(
+        &self,
+        this: String,
+        context: String,
+        shared: &Context,
+        counter: State<Counter>,
+        state_3: String,
+        server: String,
+    ) -> String {
+        assert!(!shared.is_cancelled());
+        assert_eq!(counter.0.0.load(Ordering::Relaxed), 0);
+        [this, context, state_3, server].concat()
+    }
+
+    /// Opens a room
+    #[tool]
+    fn room_1(&self, door: String) -> String {
+        door
+    }
+
+    /// Opens another one
+    #[tool]
+    fn room1(&self, window: String) -> String {
+        window
+    }
+}
+
+#[test]
+fn a_function_and_its_parameters_have_any_names() {
+    let server = Server::new("names", "1.0.0")
+        .add_item(search_tool())
+        .add_item(call_tool())
+        .add_item(join_tool())
+        .add_item(this_tool())
+        .add_item(_3d_view_tool())
+        .add_item(___tool());
+    let server = Rooms::add_tools(server).state(Counter::default()).state(Rooms);
+    listed(&server, |connection| {
+        let mut call = |name, arguments| connection.call(name, &arguments).unwrap();
+        assert_eq!(call("search", json!({ "search": "a" })), "a");
+        let arguments = json!({ "call": 1, "context_2": 2, "arguments": 3 });
+        assert_eq!(call("call", arguments), "2026-07-28 1 2 3");
+        let arguments = json!({ "context": "a", "state_3": "b", "server": "c", "type": "d" });
+        assert_eq!(call("join", arguments), "abcd");
+        assert_eq!(call("this", json!({ "this": "a", "state_1": "b" })), "ab");
+        let arguments = json!({ "this": "a", "context": "b", "state_3": "c", "server": "d" });
+        assert_eq!(call("server", arguments), "abcd");
+        assert_eq!(call("room_1", json!({ "door": "a" })), "a");
+        assert_eq!(call("room1", json!({ "window": "b" })), "b");
+        assert_eq!(call("_3d_view", json!({ "depth": 3 })), "3");
+        assert_eq!(call("__", json!({ "depth": 4 })), "4");
+    });
+}
+
+/// Types of the user that have the names of parameters of handlers.
+mod own_types {
+    use mcp_sansio_macros::tool;
+
+    #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+    pub(super) enum State {
+        Open,
+    }
+
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    pub(super) struct Call {
+        number: u32,
+    }
+
+    /// Dials
+    #[tool]
+    pub(super) fn dial(state: State, call: Call) -> String {
+        format!("{state:?} {}", call.number)
+    }
+}
+
+#[test]
+fn a_state_and_a_call_have_angle_brackets() {
+    let server = Server::new("phones", "1.0.0").add_item(own_types::dial_tool());
+    listed(&server, |connection| {
+        let arguments = json!({ "state": "Open", "call": { "number": 5 } });
+        assert_eq!(connection.call("dial", &arguments).as_deref(), Ok("Open 5"));
+    });
+}
+
+#[doc = include_str!("attributes.txt")]
+#[tool]
+fn included() -> &'static str {
+    "text"
+}
+
+/// Joins
+///
+#[doc = concat!("several", " ", "texts")]
+/// into one.
+#[tool]
+fn joined() -> &'static str {
+    "text"
+}
+
+macro_rules! described {
+    ($text:expr) => {
+        #[doc = $text]
+        #[tool]
+        fn described(mut text: String) -> String {
+            text.push('!');
+            text
+        }
+    };
+}
+
+described!("Text of a macro");
+
+/**
+ * Finds notes.
+ *
+ * - `words`: *all* of them
+ *   - or some
+ */
+#[tool]
+fn starred() -> &'static str {
+    "text"
+}
+
+/** Finds notes
+
+    * in the attic
+      * in a box
+    * in the cellar
+*/
+#[tool]
+fn indented() -> &'static str {
+    "text"
+}
+
+#[doc = "Finds notes:\n* in the attic\n  * in a box"]
+#[tool]
+fn listing() -> &'static str {
+    "text"
+}
+
+#[test]
+fn a_description_is_what_rustdoc_shows() {
+    let server = Server::new("notes", "1.0.0")
+        .add_item(included_tool())
+        .add_item(joined_tool())
+        .add_item(described_tool())
+        .add_item(starred_tool())
+        .add_item(indented_tool())
+        .add_item(listing_tool());
+    listed(&server, |connection| {
+        for (name, description) in [
+            ("included", "Finds notes\n\n  in a file"),
+            ("joined", "Joins\n\nseveral texts\ninto one."),
+            ("described", "Text of a macro"),
+            ("starred", "Finds notes.\n\n- `words`: *all* of them\n  - or some"),
+            ("indented", "Finds notes\n\n   * in the attic\n     * in a box\n   * in the cellar"),
+            ("listing", "Finds notes:\n* in the attic\n  * in a box"),
+        ] {
+            assert_eq!(connection.tool(name)["description"], description);
+        }
+    });
+}
+
 /// Asks for a review
 #[prompt(title = "Review")]
 fn review(
@@ -254,4 +469,47 @@ fn a_local_server_has_local_items() {
     let item: ServerItem<mcp_sansio::protocol::Tool, Local> = read_too_tool();
     let server = server.add_item(item).state(Shared("text".into()));
     assert!(server.endpoint(1).is_ok());
+}
+
+struct Platform;
+
+#[tools]
+impl Platform {
+    /// Reads a path
+    #[cfg(test)]
+    #[tool]
+    fn read(&self, path: String) -> String {
+        path
+    }
+
+    /// Reads a number
+    #[tool]
+    #[cfg(not(test))]
+    fn read(&self, number: u32) -> String {
+        number.to_string()
+    }
+
+    /// Does not exist
+    #[tool]
+    #[cfg(not(test))]
+    fn write(&self) {}
+
+    /// Closes a file
+    #[tool]
+    fn close(&self) {}
+}
+
+/// Does not exist
+#[tool]
+#[cfg(not(test))]
+fn removed(path: String) {}
+
+#[test]
+fn a_condition_of_a_method_is_that_of_its_tool() {
+    let server = Platform::add_tools(Server::new("platform", "1.0.0")).state(Platform);
+    listed(&server, |connection| {
+        assert_eq!(connection.call("read", &json!({ "path": "a" })).as_deref(), Ok("a"));
+        let tools = connection.pair.run(connection.client.all_tools()).unwrap();
+        assert_eq!(tools.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["read", "close"]);
+    });
 }
