@@ -16,6 +16,8 @@ pub struct Connection<'b, S> {
     server: Server<'b, S>,
     /// The number of bytes of the output that were taken, if it has any.
     taken: usize,
+    /// Whether the input has ended.
+    ended: bool,
     fault: Option<Fault>,
 }
 
@@ -28,7 +30,7 @@ impl<'b, S: Service> Connection<'b, S> {
     /// The output is too small.
     pub fn new(service: S, line: &'b mut [u8], output: &'b mut [u8]) -> Result<Self, TooSmall> {
         let server = Server::new(service, output)?;
-        Ok(Self { lines: Lines::in_storage(line), server, taken: 0, fault: None })
+        Ok(Self { lines: Lines::in_storage(line), server, taken: 0, ended: false, fault: None })
     }
 
     /// Returns free space to read into. It is empty only while there are complete messages that
@@ -52,7 +54,11 @@ impl<'b, S: Service> Connection<'b, S> {
     /// messages until one is answered. `None` means that more input is needed.
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
         while self.taken >= self.server.output().len() {
-            let Handled { fault, .. } = match self.lines.next_frame()? {
+            let frame = match self.lines.next_frame() {
+                None if self.ended => self.lines.handle_eof()?,
+                frame => frame?,
+            };
+            let Handled { fault, .. } = match frame {
                 Ok(frame) => self.server.handle_message(frame),
                 Err(error) => self.server.handle_frame_error(error),
             };
@@ -67,16 +73,10 @@ impl<'b, S: Service> Connection<'b, S> {
         self.taken = self.taken.saturating_add(count);
     }
 
-    /// Handles the end of input, after which there is at most one more answer.
-    pub fn handle_eof(&mut self) {
-        if let Some(rest) = self.lines.handle_eof() {
-            let Handled { fault, .. } = match rest {
-                Ok(frame) => self.server.handle_message(frame),
-                Err(error) => self.server.handle_frame_error(error),
-            };
-            self.fault = fault.or(self.fault);
-            self.taken = 0;
-        }
+    /// Records the end of input: [`poll_transmit`](Self::poll_transmit) handles what is left, of which
+    /// the last message may have no line end.
+    pub const fn handle_eof(&mut self) {
+        self.ended = true;
     }
 
     /// Takes the last fault since the previous call.

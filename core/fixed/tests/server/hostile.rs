@@ -188,3 +188,25 @@ fn input_that_ends_within_a_line_is_reported() {
     let cut = FrameError::Truncated { length: SENSOR.len() };
     assert_eq!(connection.take_fault(), Some(Fault::Frame(cut)));
 }
+
+#[test]
+fn everything_before_the_end_of_input_is_answered() {
+    let (mut line, mut output) = ([0; LINE], [0; OUTPUT]);
+    let mut connection = Connection::new(Fixed::<0>, &mut line, &mut output).expect("large enough");
+    let calls =
+        "{\"id\":1,\"method\":\"a\"}\n{\"id\":2,\"method\":\"a\"}\n{\"id\":3,\"method\":\"a\"}";
+    assert_eq!(connection.feed(calls.as_bytes()), calls.len());
+    let (mut answers, mut has_ended) = (String::new(), false);
+    while let Some(bytes) = connection.poll_transmit() {
+        answers.push(bytes[0].into());
+        connection.advance(1);
+        if !has_ended {
+            connection.handle_eof();
+            has_ended = true;
+        }
+    }
+    for id in 1..=3 {
+        assert!(answers.contains(&format!("\"id\":{id},")), "{answers}");
+    }
+    assert_eq!(answers.lines().count(), 3, "{answers}");
+}

@@ -327,6 +327,9 @@ impl ResponseHead {
             1 => match self.content {
                 Some(Content::EventStream) => Some("no-cache, no-transform"),
                 Some(Content::ServerCard) => Some("public, max-age=3600"),
+                // RFC 9110, section 15.1: a cache may keep some refusals, which depend on header
+                // fields of the request.
+                _ if !self.status.is_success() => Some("no-store"),
                 _ => None,
             }
             .map(|value| ("cache-control", Cow::Borrowed(value))),

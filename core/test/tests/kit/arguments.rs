@@ -141,7 +141,7 @@ fn a_null_argument_that_its_type_does_not_take_is_absent() {
         (json!({ "days": null }), "invalid arguments: missing field `city`"),
         (
             json!({ "city": "Oslo", "days": "1", "notes": null }),
-            "invalid arguments: `/days`: invalid type: string \"1\", expected an integer of 0 or more",
+            "invalid arguments: `/days`: invalid type: string \"1\", expected an integer from 0 to 255",
         ),
     ] {
         let result = pair.run(client.call_tool("forecast", &arguments)).unwrap();
