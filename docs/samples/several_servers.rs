@@ -38,12 +38,47 @@ mod several_servers {
 
         assert_eq!(tools.items.len(), 2);
         assert_eq!(result.first_text(), Some("oslo"));
+
+        // As the section "End" says.
+        servers.client("oslo")?.close();
+        while !matches!(servers.states()[1].1, mcp::handlers::ServerState::Ended { .. }) {
+            tokio::task::yield_now().await;
+        }
+        let connect = async move || open("oslo", &host).await;
+        tokio::spawn(servers.connect("oslo", connect, tokio::time::sleep)?);
+        assert!(
+            servers.ready(tokio::time::sleep(std::time::Duration::from_secs(10))).await.is_empty()
+        );
         Ok(())
     }
 
     #[test]
     fn runs() -> impl std::process::Termination {
         main()
+    }
+}
+
+mod a_host_for_each_server {
+    use mcp_sansio_tokio::protocol::{ElicitParams, ElicitResult};
+    use mcp_sansio_tokio::{self as mcp, AnyConnection, Host, HostRequest, Servers, ServersConfig};
+
+    async fn ask_user(server: &str, question: ElicitParams) -> ElicitResult {
+        ElicitResult::decline()
+    }
+
+    fn start(servers: Servers<AnyConnection>, config: ServersConfig) {
+        for (name, spec) in config.servers {
+            let server = name.clone();
+            let ask = async move |question: HostRequest<ElicitParams>| {
+                Ok(ask_user(&server, question.params).await)
+            };
+            let host = Host::new("editor", "1.0.0").on_elicit(ask);
+            let mut one = ServersConfig::default();
+            one.servers.insert(name, spec);
+            if let Err(error) = mcp::connect_servers(&servers, one, &host) {
+                eprintln!("{error}");
+            }
+        }
     }
 }
 

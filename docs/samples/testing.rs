@@ -22,6 +22,36 @@ mod time {
     }
 }
 
+mod timers_of_tokio {
+    use std::time::Duration;
+
+    use mcp_sansio_test::connect;
+    use mcp_sansio_tokio::{Call, ClientError, Host, NoArguments, Server};
+
+    async fn countdown(_: Call<NoArguments>) -> &'static str {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        "lift-off"
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn counts_down() -> Result<(), ClientError> {
+        let server = Server::new("rocket", "1.0.0").tool("countdown", "Counts down", countdown);
+        let (client, pair) = connect(&server, &Host::new("test", "1.0.0"));
+        tokio::spawn(pair.drive());
+        let result = client.call_tool("countdown", &NoArguments {}).await?;
+        assert_eq!(result.first_text(), Some("lift-off"));
+        Ok(())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn times_out_without_the_clock_of_tokio() {
+        let server = Server::new("rocket", "1.0.0").tool("countdown", "Counts down", countdown);
+        let (client, mut pair) = connect(&server, &Host::new("test", "1.0.0"));
+        let result = pair.run(client.call_tool("countdown", &NoArguments {}));
+        assert!(matches!(result, Err(ClientError::TimedOut { .. })));
+    }
+}
+
 mod handlers_over_http_with_a_caller {
     use mcp_sansio_test::{Identity, URL, connect_http};
     use mcp_sansio_tokio::auth::protected_resource::Operation;

@@ -244,6 +244,55 @@ mod results_2 {
     }
 }
 
+mod structured_content_and_an_image {
+    use mcp_sansio_tokio::{self as mcp, Call, Host, NoArguments, Server, Structured};
+    use schemars::JsonSchema;
+    use serde::Serialize;
+
+    use mcp_sansio_tokio::handler::DescribedOutput;
+    use mcp_sansio_tokio::protocol::{CallToolResult, ContentBlock};
+    use mcp_sansio_tokio::{HandlerError, ServerItem};
+
+    #[derive(Serialize, JsonSchema)]
+    struct Sky {
+        clouds: u8,
+    }
+
+    fn camera(_: Call<NoArguments>) -> Result<CallToolResult, HandlerError> {
+        let mut result = CallToolResult::structured(&Sky { clouds: 3 })?;
+        result.content.push(ContentBlock::image(take_picture(), "image/png"));
+        Ok(result)
+    }
+
+    fn take_picture() -> &'static [u8] {
+        &[1, 2, 3]
+    }
+
+    #[tokio::main(flavor = "current_thread")]
+    async fn main() -> Result<(), mcp::Error> {
+        let schema = <Structured<Sky> as DescribedOutput>::schema();
+        let server = Server::new("station", "1.0.0").add_item(
+            ServerItem::tool("camera", "The sky now", camera)
+                .define(|tool| tool.output_schema(schema)),
+        );
+
+        let (client, pair) = mcp_sansio_test::connect(&server, &Host::new("test", "1.0.0"));
+        tokio::spawn(pair.drive());
+        let tools = client.all_tools().await?;
+        let schema: serde_json::Value = tools[0].output_schema.as_ref().unwrap().decode().unwrap();
+        assert_eq!(schema["required"], serde_json::json!(["clouds"]));
+        let result = client.call_tool("camera", &NoArguments {}).await?;
+        assert_eq!(result.structured_content.unwrap().as_str(), r#"{"clouds":3}"#);
+        assert!(matches!(result.content[..], [ContentBlock::Text(_), ContentBlock::Image(_)]));
+        Ok(())
+    }
+
+    #[test]
+    fn runs() -> impl std::process::Termination {
+        main()
+    }
+}
+
 mod errors {
     use mcp_sansio_tokio::{self as mcp, Call, Server};
 

@@ -67,6 +67,9 @@ pub async fn serve_stream(server: impl IntoEndpoint, stream: impl ByteStream) ->
 /// [`Server`](mcp_sansio_handlers::Server), or an endpoint created from one. Exit afterwards, so
 /// that the peer sees the end.
 ///
+/// It returns at the latest 1.5 s after the end of the input ([`StreamSettings::linger`]), as soon
+/// as everything is answered, and at once if nothing is pending.
+///
 /// Meanwhile, output of `println!` and the like goes to the standard error on Unix. On other systems
 /// the program itself must not print.
 ///

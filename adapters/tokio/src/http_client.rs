@@ -109,6 +109,9 @@ pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpC
 /// them open, until [`Servers::close`](crate::Servers::close). A malformed entry is a server whose
 /// state is `Ended`.
 ///
+/// All of them get the same `host`. For a host for each server, call this function with one entry at
+/// a time.
+///
 /// ```no_run
 /// use std::time::Duration;
 ///

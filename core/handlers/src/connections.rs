@@ -470,7 +470,8 @@ impl ServerHandle {
     }
 
     /// Sends a log message that belongs to no request. A legacy client receives it if it wants
-    /// messages of this level. Data that cannot be serialized is dropped.
+    /// messages of this level, and the server declares [`logging`](super::Server::logging). Data that
+    /// cannot be serialized is dropped.
     ///
     /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
     /// log to standard error, or with OpenTelemetry, and report what the client needs in results.

@@ -337,7 +337,8 @@ impl Context {
     }
 
     /// Sends a log message to the client if the client wants messages of this level and reads fast
-    /// enough: see [`Limits`](mcp_sansio::peer::Limits).
+    /// enough: see [`Limits`](mcp_sansio::peer::Limits). Does nothing unless the server declares
+    /// [`logging`](super::Server::logging).
     ///
     /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
     /// log to standard error, or with OpenTelemetry, and report what the client needs in results.

@@ -50,7 +50,8 @@ impl<C: Described, S> Described for (C, S) {
 /// [`Structured`], or a `Result` of it.
 #[diagnostic::on_unimplemented(
     message = "the JSON Schema of the result `{Self}` is not known",
-    note = "return `Structured<T>` or a `Result` of it, and derive `schemars::JsonSchema` for `T`"
+    note = "return `Structured<T>` or a `Result` of it, and derive `schemars::JsonSchema` for `T`",
+    note = "a tool that returns a `CallToolResult` sets its schema: `ServerItem::tool(..).define(|tool| tool.output_schema(..))`"
 )]
 pub trait DescribedOutput {
     /// Returns the schema of the structured content.
@@ -100,6 +101,11 @@ impl<K: Threading> Server<K> {
     /// Registers a tool whose handler returns [`Structured<T>`](super::Structured), or a `Result`
     /// of it. The schema of its results is derived from `T`, that of its arguments from the
     /// handler's `Call<T>`.
+    ///
+    /// To return other content as well, such as an image, register a [`ServerItem::tool`] that
+    /// returns a [`CallToolResult`], and set the schema of
+    /// [`DescribedOutput::schema`](super::handler::DescribedOutput::schema) with
+    /// [`define`](ServerItem::define).
     #[must_use]
     pub fn structured_tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
     where

@@ -358,7 +358,7 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// Declares that the server sends log messages.
+    /// Declares that the server sends log messages. Without it, they are dropped.
     ///
     /// Deprecated by the specification in 2026-07-28, and removed in 2027-07-28 at the earliest:
     /// log to standard error, or with OpenTelemetry, and report what the client needs in results.

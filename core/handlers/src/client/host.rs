@@ -341,6 +341,9 @@ impl<K: Threading> fmt::Debug for Host<K> {
 // ------------------------------------------------------------------ requests to a host
 
 /// A request to a host, with its revision.
+///
+/// It does not name the server that asks. A host of several [`Servers`](super::Servers) creates a
+/// [`Host`] for each, whose handlers know the name.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HostRequest<P> {
