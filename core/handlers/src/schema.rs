@@ -176,7 +176,7 @@ impl<K: Threading> ServerItem<Prompt, K> {
 
 impl Elicit {
     /// Asks the user to fill in a form with the fields of `T`, a flat struct of strings, numbers,
-    /// booleans and plain enums. For any other type,
+    /// booleans, plain enums and, since 2025-11-25, a `Vec` of a plain enum. For any other type,
     /// [`InputRequired::into_result`](crate::InputRequired::into_result) makes the
     /// request fail.
     ///
