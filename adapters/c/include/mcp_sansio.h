@@ -455,7 +455,8 @@ const uint8_t *mcp_server_transmit(struct mcp_server *server,
 enum mcp_error mcp_server_sent(struct mcp_server *server, size_t length, uint64_t now);
 
 // Returns when to call `mcp_server_handle_timeout` at the latest, or `UINT64_MAX` for never. Every
-// other call may change it.
+// other call may change it. Allowed in callbacks: there it is 0, which means now, if the connection
+// is ending; the rest of the call that runs the callback may change it, too.
 uint64_t mcp_server_deadline(const struct mcp_server *server);
 
 // Processes expired deadlines. Extra calls do nothing.

@@ -1,6 +1,7 @@
 //! Clients: one connection.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -18,10 +19,10 @@ use mcp_sansio::peer::{
 use mcp_sansio::protocol::{CallToolParams, ClientCapabilities, Implementation, Method};
 use mcp_sansio::stream::StreamSettings;
 
-use crate::connection::{Connection, Numbers, Side, millis};
+use crate::connection::{Connection, Side, millis};
 use crate::{
-    McpError, McpEvent, McpEventKind, McpText, bytes, free, json, object, optional_string, result,
-    store, string,
+    McpError, McpEvent, McpEventKind, McpText, bytes, free, json_object, object, optional_string,
+    result, store, string,
 };
 
 /// A client for one connection. Driven by one thread at a time.
@@ -34,7 +35,11 @@ pub type McpClientEventFunction =
 
 struct ClientSide {
     machine: RefCell<Client>,
-    calls: RefCell<Numbers<CallHandle>>,
+    /// Calls without their last event, by number: the slot of the handle, then a count that is not
+    /// zero. A slot may have several, since a callback can start a call in the slot of one that has
+    /// ended before the event of that one.
+    calls: RefCell<BTreeMap<u64, CallHandle>>,
+    call_count: Cell<u32>,
     /// Input requests that wait for their answers, by number.
     inputs: RefCell<Vec<(u64, InputHandle)>>,
     last_input: Cell<u64>,
@@ -117,12 +122,24 @@ impl ClientSide {
     }
 
     fn number(&self, call: CallHandle) -> u64 {
-        self.calls.borrow().number(call.slot()).unwrap_or(0)
+        let first = u64::from(call.slot()) << 32;
+        let calls = self.calls.borrow();
+        let mut in_slot = calls.range(first..=first | u64::from(u32::MAX));
+        in_slot.find(|(_, other)| **other == call).map_or(0, |(number, _)| *number)
+    }
+
+    /// Notes a call that was started, and returns its number.
+    fn insert(&self, call: CallHandle) -> u64 {
+        let count = self.call_count.get().wrapping_add(1).max(1);
+        self.call_count.set(count);
+        let number = u64::from(call.slot()) << 32 | u64::from(count);
+        self.calls.borrow_mut().insert(number, call);
+        number
     }
 
     fn end(&self, ended: Ended<'_>, time: u64) {
         let id = self.number(ended.call);
-        self.calls.borrow_mut().remove(id);
+        self.calls.borrow_mut().remove(&id);
         match ended.outcome {
             Ok(result) => self.tell(McpEvent {
                 id,
@@ -173,7 +190,7 @@ pub extern "C" fn mcp_client_new(
         let mut options = ClientOptions::new(Implementation::new(string(name)?, string(version)?));
         if !capabilities.is_null() {
             let declared: ClientCapabilities =
-                json(capabilities)?.decode().map_err(|_| McpError::Json)?;
+                json_object(capabilities)?.decode().map_err(|_| McpError::Json)?;
             options = options.capabilities(declared);
         }
         let mut settings = StreamSettings::DEFAULT;
@@ -184,7 +201,8 @@ pub extern "C" fn mcp_client_new(
         }
         let side = ClientSide {
             machine: RefCell::new(Client::new(options, seed, Instant::from_millis(now))),
-            calls: RefCell::new(Numbers::new()),
+            calls: RefCell::default(),
+            call_count: Cell::new(0),
             inputs: RefCell::default(),
             last_input: Cell::new(0),
             on_event,
@@ -321,7 +339,7 @@ pub extern "C" fn mcp_client_call_tool(
     start(client, call, |machine| {
         let mut params = CallToolParams::new(string(name)?);
         params.arguments =
-            Some(if arguments.is_null() { RawJson::EMPTY_OBJECT } else { json(arguments)? });
+            Some(if arguments.is_null() { RawJson::EMPTY_OBJECT } else { json_object(arguments)? });
         let options = call_options(timeout_ms, progress);
         let now = Instant::from_millis(now);
         Ok(machine.call_typed(Method::ToolsCall, &params, &options, now)?)
@@ -342,7 +360,7 @@ pub extern "C" fn mcp_client_call(
 ) -> McpError {
     start(client, call, |machine| {
         let method = Method::parse(string(method)?).ok_or(McpError::Name)?;
-        let params = if params.is_null() { RawJson::EMPTY_OBJECT } else { json(params)? };
+        let params = if params.is_null() { RawJson::EMPTY_OBJECT } else { json_object(params)? };
         let options = call_options(timeout_ms, progress);
         Ok(machine.call(method, &params, &options, Instant::from_millis(now))?)
     })
@@ -359,7 +377,7 @@ pub extern "C" fn mcp_client_cancel(
 ) -> McpError {
     result((|| {
         let (client, reason) = (object(client)?, optional_string(reason)?);
-        let handle = client.0.side.calls.borrow_mut().get(call).copied();
+        let handle = client.0.side.calls.borrow().get(&call).copied();
         if let Some(handle) = handle {
             let reason = reason.unwrap_or_default();
             client.0.machine()?.cancel(handle, reason, Instant::from_millis(now));
@@ -381,7 +399,7 @@ pub extern "C" fn mcp_client_answer(
     respond(
         client,
         input,
-        || json(answer),
+        || json_object(answer),
         |machine, handle, answer| {
             machine.answer_input_with(handle, &answer, Instant::from_millis(now))
         },
@@ -424,7 +442,7 @@ fn start(
     result((|| {
         let (client, place) = (object(client)?, call.ok_or(McpError::Null)?);
         let handle = start(&mut *client.0.machine()?)?;
-        place.write(client.0.side.calls.borrow_mut().insert(handle.slot(), handle));
+        place.write(client.0.side.insert(handle));
         Ok(())
     })())
 }

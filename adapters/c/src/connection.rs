@@ -211,7 +211,17 @@ impl<S: Side> Connection<S> {
 
     /// Returns the next deadline in milliseconds, or the largest number.
     pub(crate) fn deadline(&self) -> u64 {
-        let deadline = self.stream.try_borrow().ok().and_then(|stream| stream.poll_timeout());
+        let deadline = match self.stream.try_borrow() {
+            Ok(stream) => stream.poll_timeout(),
+            // In a callback. Only the stream knows the deadline of an ending connection; zero is never
+            // too late.
+            Err(_) => match self.machine() {
+                Ok(machine) if !self.has_ended.get() && !machine.is_closed() => {
+                    machine.poll_timeout()
+                }
+                _ => Some(Instant::from_millis(0)),
+            },
+        };
         deadline.map_or(u64::MAX, |deadline| deadline.as_nanos().div_ceil(NANOS_PER_MILLI))
     }
 
@@ -254,7 +264,8 @@ fn peek<S: Side>(
 }
 
 /// Handles of a machine by number, which C keeps: the slot of the handle, and a count that
-/// recognizes stale numbers.
+/// recognizes stale numbers. The last event of a handle must be handled before another handle is
+/// inserted in its slot.
 pub(crate) struct Numbers<T> {
     entries: Vec<(u32, Option<T>)>,
 }

@@ -339,6 +339,11 @@ fn json<'a>(text: *const c_char) -> Result<RawJson<'a>, McpError> {
     RawJson::parse(string(text)?).map_err(|_| McpError::Json)
 }
 
+/// Like [`json`], but other values than objects are refused.
+fn json_object<'a>(text: *const c_char) -> Result<RawJson<'a>, McpError> {
+    json(text).and_then(|value| if value.is_object() { Ok(value) } else { Err(McpError::Json) })
+}
+
 /// Returns the bytes at a pointer of the caller.
 fn bytes<'a>(data: *const u8, length: usize) -> Result<&'a [u8], McpError> {
     if length == 0 {

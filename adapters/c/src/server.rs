@@ -24,8 +24,8 @@ use mcp_sansio_sync::Arc;
 
 use crate::connection::{Connection, Numbers, Side, millis};
 use crate::{
-    McpError, McpEvent, McpEventKind, McpText, bytes, free, json, object, optional_string, result,
-    store, string,
+    McpError, McpEvent, McpEventKind, McpText, bytes, free, json, json_object, object,
+    optional_string, result, store, string,
 };
 
 /// What a server offers: its name, and its tools, resources and prompts with their functions. One
@@ -483,7 +483,8 @@ pub extern "C" fn mcp_server_sent(server: *mut McpServer, length: usize, now: u6
 }
 
 /// Returns when to call `mcp_server_handle_timeout` at the latest, or `UINT64_MAX` for never. Every
-/// other call may change it.
+/// other call may change it. Allowed in callbacks: there it is 0, which means now, if the connection
+/// is ending; the rest of the call that runs the callback may change it, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcp_server_deadline(server: *const McpServer) -> u64 {
     object(server).map_or(u64::MAX, |server| server.0.deadline())
@@ -558,7 +559,7 @@ pub extern "C" fn mcp_respond_json(
     answer(
         server,
         request,
-        || json(result),
+        || json_object(result),
         |machine, pending, result| {
             machine.respond_with(pending.handle, &result, Instant::from_millis(now))
         },

@@ -1,4 +1,4 @@
-/* Calls that a program should not make: each is refused with an error. */
+/* Calls that a program should not make, each refused with an error, and calls in callbacks. */
 #include "mcp_sansio.h"
 
 #include <stdio.h>
@@ -27,6 +27,8 @@ static void tool(void *context, mcp_server *server, const mcp_request *request)
     CHECK(mcp_respond_text(server, request->id, NULL, 0) == MCP_ERROR_NULL);
     CHECK(mcp_respond_text(server, request->id, "\xff", 0) == MCP_ERROR_UTF8);
     CHECK(mcp_respond_json(server, request->id, "{", 0) == MCP_ERROR_JSON);
+    CHECK(mcp_respond_json(server, request->id, "[]", 0) == MCP_ERROR_JSON);
+    CHECK(mcp_respond_json(server, request->id, "\"{}\"", 0) == MCP_ERROR_JSON);
     CHECK(mcp_respond_text(server, request->id + 1, "x", 0) == MCP_ERROR_NOT_DUE);
     CHECK(mcp_respond_text(server, 0, "x", 0) == MCP_ERROR_NOT_DUE);
     CHECK(mcp_server_log(server, request->id, 8, NULL, "x", 0) == MCP_ERROR_TYPE);
@@ -41,9 +43,26 @@ static void on_server_event(void *context, mcp_server *server, const mcp_event *
         cancelled++;
 }
 
+/* What a client received. */
+struct received {
+    uint64_t failed[3], deadlines[3], next_call, input;
+    int failures;
+    mcp_error error;
+};
+
 static void on_client_event(void *context, mcp_client *client, const mcp_event *event)
 {
-    (void)context, (void)client, (void)event;
+    struct received *received = (struct received *)context;
+    if (event->kind == MCP_EVENT_KIND_INPUT)
+        received->input = event->id;
+    if (event->kind != MCP_EVENT_KIND_FAILED)
+        return;
+    CHECK(received->failures < 3);
+    if (event->error == MCP_ERROR_TIMED_OUT && received->next_call == 0)
+        CHECK(mcp_client_call_tool(client, "t", NULL, 5000, false, &received->next_call, event->now) == MCP_ERROR_NONE);
+    received->error = event->error;
+    received->deadlines[received->failures] = mcp_client_deadline(client);
+    received->failed[received->failures++] = event->id;
 }
 
 static void receive(mcp_server *server, const char *line)
@@ -65,6 +84,46 @@ static void send_all(mcp_server *server, const char *expected)
     CHECK(mcp_server_sent(server, length + 1, 0) == MCP_ERROR_SPACE);
     CHECK(mcp_server_sent(server, length, 0) == MCP_ERROR_NONE);
     CHECK(mcp_server_transmit(server, &length) == NULL && length == 0);
+}
+
+static void client_receive(mcp_client *client, const char *line)
+{
+    size_t taken;
+    CHECK(mcp_client_receive(client, (const uint8_t *)line, strlen(line), &taken, 0) == MCP_ERROR_NONE);
+    CHECK(taken == strlen(line));
+}
+
+static void client_send_all(mcp_client *client, const char *expected)
+{
+    size_t length;
+    const uint8_t *output = mcp_client_transmit(client, &length);
+    static char text[4096];
+    CHECK(output != NULL && length < sizeof text);
+    memcpy(text, output, length);
+    text[length] = 0;
+    CHECK(strstr(text, expected) != NULL);
+    CHECK(mcp_client_sent(client, length, 0) == MCP_ERROR_NONE);
+}
+
+/* Opens a connection: the next call has the id 2 if it is modern, and 3 otherwise. */
+static mcp_client *open_client(bool is_modern, struct received *received)
+{
+    mcp_client *client;
+    memset(received, 0, sizeof *received);
+    CHECK(mcp_client_new("c", "1", "{\"roots\":{}}", on_client_event, received, 1, &client, 0) == MCP_ERROR_NONE);
+    client_send_all(client, "server/discover");
+    if (is_modern) {
+        client_receive(client, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"resultType\":\"complete\","
+                               "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}},"
+                               "\"ttlMs\":0,\"cacheScope\":\"private\"}}\n");
+        return client;
+    }
+    client_receive(client, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,\"message\":\"unknown\"}}\n");
+    client_send_all(client, "initialize");
+    client_receive(client, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"protocolVersion\":\"2025-11-25\","
+                           "\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}}\n");
+    client_send_all(client, "notifications/initialized");
+    return client;
 }
 
 static void null_pointers(void)
@@ -177,6 +236,7 @@ static void client_calls(void)
     uint64_t call;
     size_t length;
     CHECK(mcp_client_new("c", "1", "[", on_client_event, NULL, 1, &client, 0) == MCP_ERROR_JSON);
+    CHECK(mcp_client_new("c", "1", "[]", on_client_event, NULL, 1, &client, 0) == MCP_ERROR_JSON);
     CHECK(mcp_client_new("c", "1", "{\"roots\":{}}", NULL, NULL, 1, &client, 0) == MCP_ERROR_NONE);
     CHECK(mcp_client_transmit(client, &length) != NULL && length > 0);
     CHECK(mcp_client_call(client, "tools/list", NULL, 0, false, &call, 0) == MCP_ERROR_STATE);
@@ -189,12 +249,68 @@ static void client_calls(void)
     CHECK(mcp_client_free(client) == MCP_ERROR_NONE);
 }
 
+/* JSON of another kind than an object is neither sent, nor does it answer anything. */
+static void client_json(bool is_modern)
+{
+    struct received received;
+    mcp_client *client = open_client(is_modern, &received);
+    uint64_t call;
+    size_t length;
+    CHECK(mcp_client_call_tool(client, "t", "[1]", 0, false, &call, 0) == MCP_ERROR_JSON);
+    CHECK(mcp_client_call(client, "tools/list", "[1]", 0, false, &call, 0) == MCP_ERROR_JSON);
+    CHECK(mcp_client_transmit(client, &length) == NULL);
+    CHECK(mcp_client_call_tool(client, "t", " {\"a\":1}", 0, false, &call, 0) == MCP_ERROR_NONE);
+    client_send_all(client, "{\"a\":1}");
+    if (is_modern)
+        client_receive(client, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"resultType\":\"input_required\","
+                               "\"inputRequests\":{\"q\":{\"method\":\"roots/list\"}}}}\n");
+    else
+        client_receive(client, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"roots/list\"}\n");
+    CHECK(received.input != 0);
+    CHECK(mcp_client_answer(client, received.input, "\"yes\"", 0) == MCP_ERROR_JSON);
+    CHECK(mcp_client_transmit(client, &length) == NULL);
+    CHECK(mcp_client_answer(client, received.input, "{\"roots\":[]}", 0) == MCP_ERROR_NONE);
+    client_send_all(client, "{\"roots\":[]}");
+    CHECK(mcp_client_answer(client, received.input, "{\"roots\":[]}", 0) == MCP_ERROR_NOT_DUE);
+    CHECK(mcp_client_free(client) == MCP_ERROR_NONE);
+}
+
+/* Two calls time out together, and the callback of the first starts another. */
+static void client_callbacks(void)
+{
+    struct received received;
+    mcp_client *client = open_client(true, &received);
+    uint64_t first, second;
+    CHECK(mcp_client_call_tool(client, "t", NULL, 1000, false, &first, 0) == MCP_ERROR_NONE);
+    CHECK(mcp_client_call_tool(client, "t", NULL, 1000, false, &second, 0) == MCP_ERROR_NONE);
+    CHECK(first != 0 && second != 0 && first != second && mcp_client_deadline(client) == 1000);
+    CHECK(mcp_client_handle_timeout(client, 1000) == MCP_ERROR_NONE);
+    CHECK(received.failures == 2 && received.error == MCP_ERROR_TIMED_OUT);
+    CHECK((received.failed[0] == first && received.failed[1] == second) ||
+          (received.failed[0] == second && received.failed[1] == first));
+    CHECK(received.next_call != 0 && received.next_call != first && received.next_call != second);
+    CHECK(received.deadlines[0] == 6000 && received.deadlines[1] == 6000);
+    CHECK(mcp_client_deadline(client) == 6000);
+    /* The numbers of the ended calls identify nothing any more. */
+    CHECK(mcp_client_cancel(client, first, NULL, 1000) == MCP_ERROR_NONE);
+    CHECK(mcp_client_cancel(client, second, NULL, 1000) == MCP_ERROR_NONE);
+    CHECK(received.failures == 2);
+    /* How long a connection lingers is not known yet when its last callbacks run. */
+    CHECK(mcp_client_end_of_input(client, 1000) == MCP_ERROR_NONE);
+    CHECK(received.failures == 3 && received.error == MCP_ERROR_CLOSED);
+    CHECK(received.failed[2] == received.next_call && received.deadlines[2] == 0);
+    CHECK(mcp_client_free(client) == MCP_ERROR_NONE);
+}
+
 int main(void)
 {
     null_pointers();
     json();
     catalog_and_server();
     client_calls();
+    client_json(false);
+    client_json(true);
+    client_callbacks();
     puts("refused");
     return 0;
 }
