@@ -162,13 +162,10 @@ impl<K: Threading> ServerItem<Prompt, K> {
         M: HandlerInput<In: Described>,
         H: Handler<K, GetPromptResult, M>,
     {
-        let mut definition = Prompt::new(name).description(description);
-        let (arguments, unfit) = prompt_arguments(&<M::In as Described>::schema());
-        definition.arguments = (!arguments.is_empty()).then_some(arguments);
+        let (definition, problem) = prompt(name, description, &<M::In as Described>::schema());
         let mut item = Self::new(definition, handler);
-        if let Some(argument) = unfit {
-            let problem = CatalogError::ArgumentNotString { prompt: name.into(), argument };
-            item.details().problem = Some(problem);
+        if problem.is_some() {
+            item.details().problem = problem;
         }
         item
     }
@@ -256,20 +253,26 @@ struct Fields {
     required: Vec<String>,
 }
 
-/// Returns the arguments of a prompt with the fields of an object's `schema`, and the first field
-/// that is not a string.
-fn prompt_arguments(schema: &Json) -> (Vec<PromptArgument>, Option<String>) {
-    let Ok(Fields { properties, required }) = schema.decode() else { return Default::default() };
-    let is_unfit = |field: &Value| field["type"].as_str().is_some_and(|kind| kind != "string");
-    let unfit = properties.iter().find(|(_, field)| is_unfit(field)).map(|(name, _)| name.clone());
+/// Returns a prompt whose arguments are the fields of an object's `schema`, and an error if one of
+/// them is not a string.
+fn prompt(name: &str, description: &str, schema: &Json) -> (Prompt, Option<CatalogError>) {
+    let mut prompt = Prompt::new(name).description(description);
+    let Ok(Fields { properties, required }) = schema.decode() else { return (prompt, None) };
+    let mut problem = None;
     let argument = |(name, field): (String, Value)| {
+        if field["type"].as_str().is_some_and(|kind| kind != "string") {
+            let (prompt, argument) = (prompt.name.clone(), name.clone());
+            problem = Some(CatalogError::ArgumentNotString { prompt, argument });
+        }
         let required = required.contains(&name);
         let mut argument = PromptArgument::new(name);
         argument.description = field["description"].as_str().map(String::from);
         argument.required = required.then_some(true);
         argument
     };
-    (properties.into_iter().map(argument).collect(), unfit)
+    let arguments: Vec<_> = properties.into_iter().map(argument).collect();
+    prompt.arguments = (!arguments.is_empty()).then_some(arguments);
+    (prompt, problem)
 }
 
 /// Returns the JSON Schema of arguments, as the hosts of models convert it: an object with

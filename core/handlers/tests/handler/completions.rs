@@ -140,7 +140,7 @@ fn the_arguments_of_a_prompt_are_strings() {
     let server = Server::new("s", "1").prompt("plan", "", plan);
     let error = server.endpoint(1).unwrap_err();
     assert!(matches!(error, CatalogError::ArgumentNotString { .. }), "{error}");
-    let why = "prompt \"plan\": the argument \"days\" is not a string";
+    let why = "prompt \"plan\": the argument \"days\" must be a string";
     assert!(error.to_string().starts_with(why), "{error}");
 }
 

@@ -4,7 +4,8 @@ use alloc::string::String;
 use core::fmt;
 use core::time::Duration;
 
-use crate::jsonrpc::ErrorObject;
+use crate::Printable;
+use crate::jsonrpc::{ErrorObject, excerpt};
 
 /// Why a binding with one channel per request could not deliver a message.
 ///
@@ -96,7 +97,7 @@ pub enum TransportFailure {
 }
 
 /// Says why a server has refused this client, and what to do. The challenge, which says for example
-/// which scope a token lacks, is shown like an [excerpt](TransportFailure::excerpt) of a body.
+/// which scope a token lacks, is shown up to [`TransportFailure::EXCERPT_MAX`] bytes of it.
 struct DisplayRefusal<'a>(u16, Option<&'a str>, Option<&'a str>);
 
 impl fmt::Display for DisplayRefusal<'_> {
@@ -110,18 +111,19 @@ impl fmt::Display for DisplayRefusal<'_> {
             (403, None) => ("denies access", "ask its operator for the permission or the scope"),
             _ => ("requires authorization", "sign in, or check the token"),
         };
-        let challenge = challenge.and_then(|text| TransportFailure::excerpt(text.as_bytes()));
-        let (challenge, body) = (After(challenge.as_deref()), After(body));
+        let challenge =
+            challenge.map(|it| Printable::new(excerpt(it, TransportFailure::EXCERPT_MAX)));
+        let (challenge, body) = (After(challenge), After(body));
         write!(f, "the server {refuses}, with HTTP status {status}{challenge}{body}; {hint}")
     }
 }
 
 /// Writes an excerpt.
-pub(crate) struct After<'a>(pub(crate) Option<&'a str>);
+pub(crate) struct After<T>(pub(crate) Option<T>);
 
-impl fmt::Display for After<'_> {
+impl<T: fmt::Display> fmt::Display for After<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
+        match &self.0 {
             Some(excerpt) => write!(f, ": {excerpt}"),
             None => Ok(()),
         }
@@ -227,7 +229,7 @@ mod tests {
         assert!(denied.contains("HTTP status 403: Bearer "), "{denied}");
         let hint = "; sign in, or ask its operator for the permission or the scope";
         assert!(denied.ends_with(hint), "{denied}");
-        assert!(denied.contains("\\u{1b}]52;") && !denied.contains('\u{1b}'), "{denied}");
+        assert!(denied.contains("\\u001b]52;") && !denied.contains('\u{1b}'), "{denied}");
         assert!(denied.len() < 2 * TransportFailure::EXCERPT_MAX, "{denied}");
         assert!(text(401, "Bearer").ends_with("; sign in, or check the token"));
     }

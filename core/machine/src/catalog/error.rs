@@ -80,8 +80,7 @@ pub enum CatalogError {
     /// An argument of a prompt has a type that is not a string, although clients send strings only:
     /// take a string, and convert it in the handler.
     #[error(
-        "prompt {prompt:?}: the argument {argument:?} is not a string, and clients send strings \
-         only; take a `String`, and convert it in the handler"
+        "prompt {prompt:?}: the argument {argument:?} must be a string; convert it in the handler"
     )]
     ArgumentNotString {
         /// The prompt.

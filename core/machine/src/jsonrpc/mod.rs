@@ -25,6 +25,7 @@ pub(crate) use message::parse_noting_result;
 pub use message::{
     Batch, Frame, Malformed, Message, NotificationMessage, RequestMessage, ResponseMessage, parse,
 };
+pub(crate) use omission::excerpt;
 pub use omission::{Omission, Omissions};
 pub use raw::{Json, RawJson};
 pub(crate) use text::resolved;

@@ -156,7 +156,7 @@ fn printable(text: &str) -> String {
 }
 
 /// Returns the first `length_max` bytes of a text, or less, so that it ends with a whole character.
-pub(super) fn excerpt(text: &str, length_max: usize) -> &str {
+pub(crate) fn excerpt(text: &str, length_max: usize) -> &str {
     let mut end = text.len().min(length_max);
     while !text.is_char_boundary(end) {
         end -= 1;
