@@ -54,7 +54,7 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     pub(crate) suspension: Option<Box<Suspension>>,
     pub(crate) commands_max: usize,
     /// Why notifications of the session do not arrive, if they do not.
-    event_stream_lost: Option<TransportFailure>,
+    event_stream_lost: Option<Box<TransportFailure>>,
     /// The timeouts of calls without their own.
     timeouts: Timeouts,
     /// The authorization layer between the machine and the network, on HTTP.
@@ -147,7 +147,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 self.end_subscriptions(now);
             }
             Event::EventStreamLost(failure) => {
-                self.event_stream_lost = Some(failure);
+                self.event_stream_lost = Some(Box::new(failure));
                 self.end_subscriptions(now);
             }
             Event::Notification(notification) => {
@@ -334,7 +334,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let subscribed = |(_, pending): &&(CallHandle, Arc<Pending>)| pending.is_subscribed();
         let subscribed: Vec<_> = self.calls.iter().flatten().filter(subscribed).cloned().collect();
         for (handle, pending) in subscribed {
-            let failure = Failure::Transport(failure.clone());
+            let failure = Failure::Transport(TransportFailure::clone(failure));
             pending.end(Err(ClientError::Failed(failure)));
             self.calls[handle.slot() as usize] = None;
             self.machine.cancel(handle, "", now);
