@@ -4,10 +4,9 @@ use alloc::vec::Vec;
 
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::Json;
-use mcp_sansio::protocol::CallToolResult;
-use mcp_sansio::protocol::GetPromptResult;
 use mcp_sansio::protocol::{
-    ElicitSchema, InputRequest, PrimitiveSchema, Prompt, PromptArgument, Tool,
+    CallToolResult, ElicitSchema, GetPromptResult, InputRequest, PrimitiveSchema, Prompt,
+    PromptArgument, Tool,
 };
 use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -253,25 +252,21 @@ struct Fields {
     required: Vec<String>,
 }
 
-/// Returns a prompt whose arguments are the fields of an object's `schema`, and an error if one of
-/// them is not a string.
+/// Returns a prompt with the fields of `schema` as arguments, and an error if one is not a string.
 fn prompt(name: &str, description: &str, schema: &Json) -> (Prompt, Option<CatalogError>) {
     let mut prompt = Prompt::new(name).description(description);
     let Ok(Fields { properties, required }) = schema.decode() else { return (prompt, None) };
     let mut problem = None;
-    let argument = |(name, field): (String, Value)| {
+    for (argument, field) in properties {
+        let mut added = PromptArgument::new(&*argument);
+        added.description = field["description"].as_str().map(String::from);
+        added.required = required.contains(&argument).then_some(true);
+        prompt.arguments.get_or_insert_default().push(added);
         if field["type"].as_str().is_some_and(|kind| kind != "string") {
-            let (prompt, argument) = (prompt.name.clone(), name.clone());
+            let prompt = prompt.name.clone();
             problem = Some(CatalogError::ArgumentNotString { prompt, argument });
         }
-        let required = required.contains(&name);
-        let mut argument = PromptArgument::new(name);
-        argument.description = field["description"].as_str().map(String::from);
-        argument.required = required.then_some(true);
-        argument
-    };
-    let arguments: Vec<_> = properties.into_iter().map(argument).collect();
-    prompt.arguments = (!arguments.is_empty()).then_some(arguments);
+    }
     (prompt, problem)
 }
 
