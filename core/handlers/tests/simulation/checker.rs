@@ -23,6 +23,8 @@ pub(crate) struct Checker {
     used: BTreeSet<(Side, String)>,
     /// Ids of requests that were not executed, which may be sent again.
     again: BTreeSet<(Side, String)>,
+    /// Requests with a response, which may be sent again if the peer has not handled it.
+    answered: BTreeMap<(Side, String), Asked>,
     /// Whether requests, and so responses, can be repeated.
     pub(crate) copies: bool,
     /// Whether the negotiated revision and capabilities are unknown.
@@ -54,6 +56,7 @@ impl Checker {
             asked: BTreeMap::new(),
             used: BTreeSet::new(),
             again: BTreeSet::new(),
+            answered: BTreeMap::new(),
             copies: false,
             blind: false,
         }
@@ -82,11 +85,14 @@ impl Checker {
         }
     }
 
-    /// Permits a request that was not executed to be sent again.
+    /// Permits a request or response that was not handled to be sent again.
     pub(crate) fn not_executed(&mut self, sender: Side, text: &str) {
         let message: Value = serde_json::from_str(text).unwrap_or_default();
-        if let Some(id) = message.get("id") {
-            self.again.insert(at(sender, id.to_string()));
+        let Some(id) = message.get("id").map(Value::to_string) else { return };
+        if message.get("method").is_some() {
+            self.again.insert(at(sender, id));
+        } else if let Some(asked) = self.answered.remove(&at(sender.peer(), id.clone())) {
+            self.asked.insert(at(sender.peer(), id), asked);
         }
     }
 
@@ -228,10 +234,14 @@ impl Checker {
             return Some("a response has either a result or an error".into());
         }
         let id = id.filter(|id| id != "null")?;
-        let Some(asked) = self.asked.remove(&at(sender.peer(), id)) else {
+        let key = at(sender.peer(), id);
+        let Some(asked) = self.asked.remove(&key) else {
             return (!self.copies)
                 .then(|| "a response without a request, or a second one".to_owned());
         };
+        if sender == Side::Client {
+            self.answered.insert(key, asked.clone());
+        }
         let result = message.get("result")?;
         if asked.method == "initialize" {
             let version = result["protocolVersion"].as_str().and_then(Revision::parse)?;

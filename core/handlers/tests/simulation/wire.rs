@@ -114,8 +114,8 @@ impl Wire {
         }
     }
 
-    /// Handles a part of a response that reaches the client. It may send a request again that was not
-    /// executed.
+    /// Handles a part of a response that reaches the client. It may send a message again that was not
+    /// handled.
     pub(crate) fn received(&mut self, flight: &Flight, piece: &Piece) {
         let is_executed = match piece {
             Piece::Head { status: 429 | 503, fields } => {

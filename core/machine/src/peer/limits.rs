@@ -195,7 +195,8 @@ impl Default for Limits {
 #[non_exhaustive]
 pub struct Timeouts {
     /// Time without a response or progress after which a call times out. 60 s, as in other
-    /// implementations.
+    /// implementations. Over HTTP, a client also gives up a response or notification that the
+    /// server has not accepted in this time.
     // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-001]
     pub call: Duration,
     /// Total time of a call, regardless of progress. 10 minutes.

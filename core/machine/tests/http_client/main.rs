@@ -6,6 +6,7 @@ mod net;
 mod played;
 
 mod closing;
+mod delivering;
 mod headers;
 mod interrupted_streams;
 mod listening;

@@ -165,7 +165,7 @@ impl Chaos {
                 self.open.remove(at);
                 return self.client.handle_exchange_failed(exchange, failure, now);
             }
-            let unlucky = [400, 401, 404, 404, 405, 307, 500, 503, 204];
+            let unlucky = [400, 401, 404, 404, 405, 307, 429, 500, 503, 204];
             let usual = if request > 0 || method == "GET" { 200 } else { 202 };
             let status =
                 if self.random.below(5) == 0 { self.random.one_of(unlucky) } else { usual };
@@ -174,6 +174,9 @@ impl Chaos {
             let media = if json { "application/json" } else { "text/event-stream" };
             head.field("content-type", media.as_bytes());
             head.field("location", b"/mcp");
+            if self.random.below(2) == 0 {
+                head.field("retry-after", b"1");
+            }
             if method == "initialize" && self.random.below(3) > 0 {
                 head.field("mcp-session-id", b"s");
             }

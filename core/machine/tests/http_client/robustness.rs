@@ -407,3 +407,16 @@ fn an_endless_id_or_type_neither_fills_memory_nor_costs_the_answer() {
     net.end(n);
     assert_eq!(net.told(), "call 1 failed: StreamEnded\n");
 }
+
+#[test]
+fn a_refusal_whose_body_does_not_end_is_reported_soon() {
+    for legacy in [false, true] {
+        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        net.answer_head(n, 500, &[]);
+        net.body(n, "oops!");
+        net.expect_silence();
+        net.advance(Duration::from_secs(2));
+        assert_eq!(net.failure(), "the server refused with HTTP status 500: oops!");
+        assert_eq!(net.sent(), format!("#{n} abort\n"));
+    }
+}

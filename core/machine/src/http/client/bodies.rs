@@ -107,7 +107,7 @@ impl Client {
             return self.deliver(id, &repaired, now);
         }
         let session = self.exchanges.get(id).and_then(|exchange| exchange.session);
-        if session.is_some_and(|number| number != self.legacy.number) {
+        if self.is_over(session) {
             return self.deliver_late(frame, now);
         }
         let carried = self.exchanges.get(id).and_then(|exchange| exchange.message.as_ref());
@@ -217,6 +217,9 @@ impl Client {
         if lost_session {
             let answer = error.filter(|_| named);
             return self.session_refused(message, session, answer, failure, now);
+        }
+        if message.is_control() && self.is_over(session) {
+            return self.delivery_failed(&message, failure);
         }
         let addressed = named || unnamed;
         match (&message.kind, error) {

@@ -1,6 +1,7 @@
 use mcp_sansio_sync::Arc;
 
 use crate::Instant;
+use crate::peer::TransportFailure;
 
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::{Client, Transport};
@@ -69,10 +70,15 @@ impl Client {
     pub(super) fn sweep(&mut self, now: Instant) {
         let due = |exchange: &Exchange| exchange.cut_off_at.is_some_and(|at| at <= now);
         for exchange in self.exchanges.all(due) {
-            let refused = |it: &Exchange| matches!(it.receiving, Receiving::ErrorBody(_));
-            if self.exchanges.get(exchange).is_some_and(refused) {
-                // The text of a refusal is not worth a longer wait.
-                self.complete_error_response(exchange, now);
+            match self.exchanges.get(exchange) {
+                Some(Exchange { receiving: Receiving::ErrorBody(_), .. }) => {
+                    self.complete_error_response(exchange, now);
+                }
+                // Other messages wait for its place.
+                Some(it) if it.is_control() => {
+                    self.post_failed(exchange, TransportFailure::Broken, now);
+                }
+                _ => {}
             }
             self.abort(exchange);
         }

@@ -219,6 +219,9 @@ impl Client {
                 return None;
             }
         };
+        if exchange.is_control() {
+            exchange.cut_off_at = Some(now + self.peer.call_timeout());
+        }
         let (method, body) = match exchange.purpose {
             Purpose::Post => {
                 let body = exchange.message.as_ref().map(|message| message.text.as_bytes().clone());
@@ -318,7 +321,7 @@ impl Client {
         let until = now + self.options.limits.linger;
         self.exchanges.set_paused(id, false);
         if let Some(exchange) = self.exchanges.get_mut(id) {
-            exchange.cut_off_at.get_or_insert(until);
+            exchange.cut_off_by(until);
         }
     }
 

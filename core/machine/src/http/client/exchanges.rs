@@ -27,7 +27,8 @@ pub(super) struct Exchange {
     pub(super) redirects: u32,
     /// The number of the session that it names.
     pub(super) session: Option<u32>,
-    /// The time at which it is aborted, if the rest of the response is not needed.
+    /// The time at which it is aborted, if it has one: the rest of the response is not needed, or
+    /// it carries a message without an answer.
     pub(super) cut_off_at: Option<Instant>,
     /// It waits for something on this side, such as a sign-in.
     pub(super) paused: bool,
@@ -115,18 +116,23 @@ impl Stream {
     }
 }
 
-/// A stream that waits to be resumed, or a request that waits to be sent again.
+/// A stream that waits to be resumed, or a message that waits to be sent again.
 #[derive(Debug)]
 pub(super) struct Pause {
     pub(super) due: Instant,
-    /// The request that the stream belongs to; `None` for the listening stream.
+    /// The request that the stream belongs to, or the message; `None` for the listening stream.
     pub(super) message: Option<Message>,
     pub(super) stream: Box<Stream>,
-    /// The request was not executed, and is sent again.
+    /// The message was not handled, and is sent again.
     pub(super) again: bool,
 }
 
 impl Pause {
+    /// Returns whether it is that of a notification or response.
+    pub(super) fn is_control(&self) -> bool {
+        self.message.as_ref().is_some_and(Message::is_control)
+    }
+
     /// Returns whether the stream or the request is that of this id.
     pub(super) fn is_of(&self, id: i64) -> bool {
         let request = self.message.as_ref().and_then(Message::request);
@@ -172,12 +178,13 @@ impl Exchanges {
     /// Takes the state out of an exchange, which then only absorbs the rest of its response.
     pub(super) fn detach(&mut self, id: ExchangeId, cut_off_at: Instant) -> Option<Exchange> {
         let entry = self.table.get_mut(id.0)?;
-        let bare = Exchange {
+        let mut bare = Exchange {
             receiving: Receiving::Nothing,
-            cut_off_at: Some(entry.cut_off_at.unwrap_or(cut_off_at)),
+            cut_off_at: entry.cut_off_at,
             over: entry.over,
             ..Exchange::new(entry.purpose, Arc::clone(&entry.url))
         };
+        bare.cut_off_by(cut_off_at);
         let exchange = core::mem::replace(entry, bare);
         self.paused_count -= usize::from(exchange.paused);
         if let Some(count) = self.count_of(&exchange) {
@@ -216,9 +223,7 @@ impl Exchanges {
     /// Checks that the counters match the table.
     pub(super) fn assert_consistent(&self) {
         let all = || self.table.iter().map(|(_, exchange)| exchange);
-        let is_control = |exchange: &&Exchange| {
-            exchange.message.as_ref().is_some_and(|message| message.is_control())
-        };
+        let is_control = |exchange: &&Exchange| exchange.is_control();
         let carried = all().filter(|exchange| exchange.message.is_some()).count();
         assert_eq!(self.control, all().filter(is_control).count(), "control exchanges");
         assert_eq!(self.requests + self.control, carried, "exchanges with a message");
@@ -229,12 +234,14 @@ impl Exchanges {
 
     /// Returns the number of open requests, including those whose stream waits to be resumed.
     pub(super) fn requests(&self) -> usize {
-        self.requests + self.pauses.iter().filter(|pause| pause.message.is_some()).count()
+        let paused = self.pauses.iter().filter(|it| it.message.is_some() && !it.is_control());
+        self.requests + paused.count()
     }
 
-    /// Returns the number of exchanges for other messages.
-    pub(super) const fn control(&self) -> usize {
-        self.control
+    /// Returns the number of exchanges for other messages, including those that wait to be sent
+    /// again.
+    pub(super) fn control(&self) -> usize {
+        self.control + self.pauses.iter().filter(|pause| pause.is_control()).count()
     }
 
     /// Returns the first exchange that satisfies `wanted`, in slot order.
@@ -282,6 +289,16 @@ impl Exchange {
             paused: false,
             over: false,
         }
+    }
+
+    /// Aborts it at this time, unless it is aborted earlier.
+    pub(super) fn cut_off_by(&mut self, at: Instant) {
+        self.cut_off_at = Some(self.cut_off_at.map_or(at, |before| before.min(at)));
+    }
+
+    /// Returns whether it carries a notification or response.
+    pub(super) fn is_control(&self) -> bool {
+        self.message.as_ref().is_some_and(Message::is_control)
     }
 
     /// Returns whether it carries the handshake.

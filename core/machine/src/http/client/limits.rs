@@ -11,8 +11,8 @@ pub struct ClientLimits {
     /// queued.
     pub requests_max: usize,
     /// Additional exchanges for messages that must not wait behind calls: responses to the server's
-    /// requests, cancellations and notifications. 8: a call may depend on such a response, so these
-    /// messages never wait for calls.
+    /// requests, cancellations and notifications, including those that wait to be sent again. 8: a
+    /// call may depend on such a response, so these messages never wait for calls.
     pub control_exchanges_max: usize,
     /// The length of a JSON body, in bytes. 4 MiB: the length of a body that servers usually
     /// accept.
@@ -33,18 +33,21 @@ pub struct ClientLimits {
     pub renewals_max: u32,
     /// Times that one message is sent again because its session has ended. 1.
     pub resends_max: u32,
-    /// Times that a call is sent again because it was not executed: the server could not be
-    /// reached, or answered 429 or 503 with `Retry-After`; the opening only for the latter. 3, with
-    /// the delays of [`HttpClientOptions::backoff`](super::HttpClientOptions::backoff): up to 7 s,
-    /// in which a node is restarted. No attempt is made after the timeout of the call.
+    /// Times that a call, a response or a notification is sent again because the server did not
+    /// handle it: it could not be reached, or answered 429 or 503 with `Retry-After`; the opening
+    /// only for the latter. 3, with the delays of
+    /// [`HttpClientOptions::backoff`](super::HttpClientOptions::backoff): up to 7 s, in which a node
+    /// is restarted. No attempt is made after the timeout of the call; for the others, the server
+    /// may ask for a delay up to [`Timeouts::call`](crate::peer::Timeouts::call).
     pub retries_max: u32,
     /// Tools whose arguments are mirrored into headers. 1,024; the least recently listed tools are
     /// evicted first.
     pub mirrored_tools_max: usize,
     /// Pages of `tools/list` that are read to refresh the header parameters of one tool. 32.
     pub refresh_pages_max: u32,
-    /// How long the rest of a response may take after the JSON-RPC response has arrived. 2 s:
-    /// servers end the stream with the response; a stream that continues is aborted.
+    /// How long the rest of a response may take after the JSON-RPC response has arrived, and the
+    /// body of a refusal. 2 s: servers end the stream with the response; a stream that continues is
+    /// aborted.
     pub linger: Duration,
     /// How long calls wait until the listening stream of a legacy session is open. 500 ms: a server
     /// may send its requests only on that stream, but some servers send the response head only with

@@ -29,7 +29,7 @@ pub(super) struct Message {
     pub(super) resends: u32,
     /// Its headers have already been corrected once.
     pub(super) corrected: bool,
-    /// For a listen stream that was open before: the attempts to open it again.
+    /// The attempts to send it again, or for a listen stream that was open before, to open it again.
     pub(super) attempts: Option<Attempts>,
 }
 
@@ -98,6 +98,14 @@ impl Message {
     /// Returns whether it must not wait for calls, because a call may depend on it.
     pub(super) const fn is_control(&self) -> bool {
         !matches!(self.kind, MessageKind::Request(..))
+    }
+
+    /// Returns whether it is a control message that has a meaning only in its session.
+    pub(super) const fn is_of_session(&self) -> bool {
+        matches!(
+            self.kind,
+            MessageKind::Answer | MessageKind::Cancellation(_) | MessageKind::Initialized
+        )
     }
 
     /// Returns whether it belongs to the opening of the connection.

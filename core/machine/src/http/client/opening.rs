@@ -266,7 +266,7 @@ impl Client {
         match core::mem::replace(&mut self.transport, Transport::Streamable) {
             Transport::Probing(probe) => {
                 // Answers to early requests cannot be posted.
-                self.queue.drop_answers();
+                self.drop_answers();
                 let Some((request, _)) = probe.message.request() else { return };
                 let unauthorized = failure.is_authorization_failure();
                 let failure = if unauthorized { failure } else { probe.failure };

@@ -17,13 +17,15 @@ impl Client {
     /// input for the exchange. It has no effect if the exchange is already paused or has ended.
     pub fn pause(&mut self, exchange: ExchangeId, now: Instant) {
         let waits = |exchange: &&Exchange| {
-            matches!(exchange.receiving, Receiving::Head) && exchange.cut_off_at.is_none()
+            let wanted = exchange.cut_off_at.is_none() || exchange.is_control();
+            matches!(exchange.receiving, Receiving::Head) && wanted
         };
         if let Some(waiting) = self.exchanges.get(exchange).filter(waits) {
             if let Some(request) = waiting.request_id() {
                 self.peer.pause_call(request, now);
             }
             self.exchanges.set_paused(exchange, true);
+            self.time_control(exchange, None);
         }
         self.pump(now);
     }
@@ -52,6 +54,14 @@ impl Client {
             self.peer.resume_call(request, now);
         }
         self.exchanges.set_paused(id, false);
+        self.time_control(id, Some(now + self.peer.call_timeout()));
+    }
+
+    /// Sets when a notification or response without an answer is given up.
+    fn time_control(&mut self, id: ExchangeId, cut_off_at: Option<Instant>) {
+        if let Some(exchange) = self.exchanges.get_mut(id).filter(|it| it.is_control()) {
+            exchange.cut_off_at = cut_off_at;
+        }
     }
 
     /// Pauses the queued requests while an exchange is paused, because they may wait for the same

@@ -29,6 +29,17 @@ impl Queue {
         }
     }
 
+    /// Queues a control message that was sent before. Calls may depend on all except notifications,
+    /// so these are sent before the messages that were queued since.
+    pub(super) fn push_control_again(&mut self, message: Message) {
+        self.control_bytes += message.text.len();
+        if matches!(message.kind, MessageKind::Notification(_)) {
+            self.control.push_back(message);
+        } else {
+            self.control.push_front(message);
+        }
+    }
+
     /// Queues a request before all others.
     pub(super) fn push_first(&mut self, message: Message) {
         self.requests.push_front(message);
@@ -63,12 +74,7 @@ impl Queue {
 
     /// Drops the messages that have a meaning only in a session that has ended.
     pub(super) fn drop_answers(&mut self) {
-        self.control.retain(|message| {
-            !matches!(
-                message.kind,
-                MessageKind::Answer | MessageKind::Cancellation(_) | MessageKind::Initialized
-            )
-        });
+        self.control.retain(|message| !message.is_of_session());
         self.control_bytes = self.control.iter().map(|message| message.text.len()).sum();
     }
 

@@ -113,7 +113,7 @@ impl Client {
         if exchange.message.as_ref().is_some_and(Message::is_probe) {
             return self.invalid_response(id, what.into(), now);
         }
-        exchange.cut_off_at = Some(now + self.options.limits.linger);
+        exchange.cut_off_by(now + self.options.limits.linger);
         let failure = Some(TransportFailure::InvalidResponse(what.into()));
         exchange.receiving = Receiving::ErrorBody(Box::new(ErrorResponse {
             status: 200,
@@ -172,14 +172,18 @@ impl Client {
     fn post_refused(&mut self, id: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
         let status = head.status.0;
         let failure = matches!(status, 401 | 403).then(|| self.unauthorized(head));
-        if let Some(exchange) = self.exchanges.get_mut(id) {
-            let retry_after = head.retry_after.and_then(seconds);
-            let (body, overlong) = (Vec::new(), false);
-            let refusal = ErrorResponse { status, retry_after, failure, body, overlong };
-            exchange.receiving = Receiving::ErrorBody(Box::new(refusal));
-            if exchange.has_lost_session() {
-                exchange.cut_off_at = Some(now + self.options.limits.linger);
-            }
+        let congested = self.is_congested();
+        let until = now + self.options.limits.linger;
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let retry_after = head.retry_after.and_then(seconds);
+        let (body, overlong) = (Vec::new(), false);
+        let refusal = ErrorResponse { status, retry_after, failure, body, overlong };
+        exchange.receiving = Receiving::ErrorBody(Box::new(refusal));
+        // The text of a refusal is not worth a longer wait.
+        exchange.cut_off_by(until);
+        // The body is not read before other messages are sent, which may wait for this exchange.
+        if congested && exchange.is_control() {
+            self.complete_error_response(id, now);
         }
     }
 
@@ -187,6 +191,9 @@ impl Client {
     pub(super) fn post_failed(&mut self, id: ExchangeId, failure: TransportFailure, now: Instant) {
         let Some(mut exchange) = self.detach(id, now) else { return };
         let Some(message) = exchange.message.take() else { return };
+        if message.is_control() && self.is_over(exchange.session) {
+            return self.delivery_failed(&message, failure);
+        }
         let message = match failure {
             // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]: the answer arrives on the
             // stream, and intermediaries may close the connection of the POST early.

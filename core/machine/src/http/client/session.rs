@@ -11,7 +11,7 @@ use crate::jsonrpc::ErrorObject;
 use crate::peer::{CloseReason, Failure, TransportFailure};
 use crate::{Era, Instant, Revision};
 
-use super::exchanges::{Purpose, Receiving};
+use super::exchanges::{Pause, Purpose, Receiving};
 use super::listening::Listening;
 use super::message::{Message, RequestKind, VERSION};
 use super::options::LostSession;
@@ -173,7 +173,7 @@ impl Client {
         self.send_state = SendState::Opening;
         self.forget_listening();
         // Responses and cancellations belong to the session that has ended.
-        self.queue.drop_answers();
+        self.drop_answers();
         let pauses = core::mem::take(&mut self.exchanges.pauses).into_iter();
         let (again, lost): (Vec<_>, Vec<_>) = pauses.partition(|pause| pause.again);
         self.exchanges.pauses = again;
@@ -196,6 +196,18 @@ impl Client {
         }
         self.peer.reopen(now);
         true
+    }
+
+    /// Drops the unsent messages that have a meaning only in a session that has ended.
+    pub(super) fn drop_answers(&mut self) {
+        self.queue.drop_answers();
+        let belongs = |pause: &Pause| pause.message.as_ref().is_some_and(Message::is_of_session);
+        self.exchanges.pauses.retain(|pause| !belongs(pause));
+    }
+
+    /// Returns whether a number is that of a session that has ended.
+    pub(super) fn is_over(&self, session: Option<u32>) -> bool {
+        session.is_some_and(|number| number != self.legacy.number)
     }
 
     /// Sends the message of a refused exchange in the next session, because it never ran.

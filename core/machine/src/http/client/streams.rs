@@ -175,8 +175,7 @@ impl Client {
             }
             return self.message_failed(message, failure, now);
         }
-        let named = exchange.session.is_some_and(|number| number != self.legacy.number);
-        if named {
+        if self.is_over(exchange.session) {
             let Some(message) = exchange.message else { return };
             return self.lose(message, now);
         }
@@ -226,20 +225,21 @@ impl Client {
         }
     }
 
-    /// Schedules another attempt of a call or of the opening that was not executed, if its time and
-    /// the limit of attempts allow one. Returns the message otherwise.
+    /// Schedules another attempt of a message that was not handled, if its time and the limit of
+    /// attempts allow one. Returns the message otherwise.
     pub(super) fn send_again_later(
         &mut self,
         mut message: Message,
         failure: &TransportFailure,
         now: Instant,
     ) -> Option<Message> {
-        let Some((request, asks)) = message.request() else { return Some(message) };
-        let repeats = match asks {
-            RequestKind::Listen => false,
+        let request = message.request();
+        let repeats = match request {
             // A server that is not there is reported at once.
-            RequestKind::Discover | RequestKind::Initialize => failure.retry_after().is_some(),
-            _ => self.peer.is_from_application(request),
+            _ if message.opens() => failure.retry_after().is_some(),
+            Some((_, RequestKind::Listen)) => false,
+            Some((id, _)) => self.peer.is_from_application(id),
+            None => true,
         };
         if !repeats || !failure.is_postponement() {
             return Some(message);
@@ -250,7 +250,10 @@ impl Client {
         }
         let mut stream = Box::new(Stream::new(attempts, now));
         let due = self.pause_before(&mut stream, failure.retry_after(), now);
-        let deadline = self.peer.deadline_of(request);
+        let deadline = match request {
+            Some((id, _)) => self.peer.deadline_of(id),
+            None => Some(now + self.peer.call_timeout()),
+        };
         match due.filter(|due| deadline.is_none_or(|deadline| *due < deadline)) {
             Some(due) => {
                 let pause = Pause { due, message: Some(message), stream, again: true };
@@ -287,6 +290,11 @@ impl Client {
                 self.listen_with(stream, now);
                 continue;
             };
+            if message.is_control() {
+                message.attempts = Some(stream.attempts);
+                self.queue.push_control_again(message);
+                continue;
+            }
             // The call may have ended with a response on another stream.
             let request = message.request().map(|(request, _)| request);
             let Some(request) = request.filter(|request| self.peer.is_pending(*request)) else {

@@ -1,6 +1,7 @@
 //! The client on a binding with one channel per request.
 
 use alloc::string::String;
+use core::time::Duration;
 
 use crate::binding::TransportFailure;
 use crate::jsonrpc::{ErrorObject, Frame, Malformed, ParseLimits, write_string};
@@ -105,6 +106,11 @@ impl Client {
     pub(crate) fn is_from_application(&self, id: i64) -> bool {
         let call = self.connection.calls.by_id(id).and_then(|key| self.connection.calls.get(key));
         call.is_some_and(|call| call.purpose == Purpose::Application)
+    }
+
+    /// See [`Timeouts::call`](crate::peer::Timeouts::call).
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.connection.config.timeouts.call
     }
 
     /// Returns when the request with this id times out, if it does.
