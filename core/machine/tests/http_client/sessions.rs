@@ -456,3 +456,80 @@ fn a_ping_of_a_lost_session_is_the_only_one_in_the_next_session() {
     net.advance(minute);
     assert_eq!(net.sent().lines().count(), 1);
 }
+
+#[test]
+fn a_session_whose_stream_was_used_resets_the_count() {
+    // Rule: [SESS-009].
+    for silent in [false, true] {
+        let mut net = Net::legacy(LATEST);
+        let mut stream = 3;
+        for _ in 0..10 {
+            if silent {
+                net.advance(Duration::from_secs(30));
+            } else {
+                net.body(stream, &event(&crate::net::notification("info")));
+            }
+            net.broken(stream);
+            net.wait_for_request();
+            net.answer(net.last(), 404, &[], "");
+            assert!(net.sent().ends_with("POST initialize\n"), "{silent}");
+            let handshake = net.last();
+            let id = net.id_of(handshake);
+            reopen(&mut net, handshake, id);
+            net.sent();
+            stream = net.last();
+        }
+        assert!(!net.client.is_closed());
+    }
+    // A stream that breaks at once does not show that the session is known.
+    let mut net = Net::legacy(LATEST);
+    let mut stream = 3;
+    for _ in 0..3 {
+        net.broken(stream);
+        net.wait_for_request();
+        net.answer(net.last(), 404, &[], "");
+        net.sent();
+        let handshake = net.last();
+        let id = net.id_of(handshake);
+        reopen(&mut net, handshake, id);
+        net.sent();
+        stream = net.last();
+    }
+    net.broken(stream);
+    net.wait_for_request();
+    net.answer(net.last(), 404, &[], "");
+    assert!(net.client.is_closed());
+}
+
+#[test]
+fn a_call_that_is_redirected_after_its_session_is_lost_is_sent_in_the_next_one() {
+    // Rule: [SESS-004] [SESS-009] [LIFE-003].
+    for opened in [false, true] {
+        let mut net = Net::legacy(LATEST);
+        net.call_echo();
+        net.call_echo();
+        net.sent();
+        net.answer(4, 404, &[], "");
+        assert_eq!(net.sent(), "#3 abort\n#6 POST initialize\n");
+        let redirect = |net: &mut Net| net.answer(5, 307, &[("location", "/other")], "");
+        if !opened {
+            redirect(&mut net);
+            assert_eq!(net.sent(), "");
+        }
+        net.initialize(6, 4, LATEST, Some("s2"));
+        assert!(net.sent().starts_with("#7 POST notifications/initialized"));
+        if opened {
+            redirect(&mut net);
+            assert_eq!(net.sent(), "");
+        }
+        net.answer(7, 202, &[], "");
+        net.sent();
+        net.answer_head(8, 200, EVENTS);
+        let call = |n: usize| format!("#{n} POST tools/call version=2025-11-25 session=s2\n");
+        assert_eq!(net.sent(), call(9) + &call(10));
+        net.json(9, &result(net.id_of(9), "{}"));
+        net.json(10, &result(net.id_of(10), "{}"));
+        let told = net.told();
+        assert!(told.contains("call 1: {}\n") && told.contains("call 2: {}\n"), "{told}");
+    }
+}

@@ -28,8 +28,8 @@ pub struct ClientLimits {
     pub challenge_length_max: usize,
     /// Redirects followed for one message. 5.
     pub redirects_max: u32,
-    /// Consecutive sessions that were opened and could not be used. 3: a server that forgets every
-    /// session immediately is broken.
+    /// Consecutive sessions that were opened and could not be used, neither for a message nor to
+    /// listen. 3: a server that forgets every session immediately is broken.
     pub renewals_max: u32,
     /// Times that one message is sent again because its session has ended. 1.
     pub resends_max: u32,

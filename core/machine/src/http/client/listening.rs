@@ -117,6 +117,9 @@ impl Client {
         // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [SSE-009]: a
         // server that sends a reconnection delay wants to be polled, for as long as it likes.
         let polled = stream.retry.is_some();
+        if stood_long {
+            self.legacy.renewals = 0;
+        }
         if (stood_long || polled) && !broken {
             stream.attempts.reset();
         }

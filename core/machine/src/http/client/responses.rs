@@ -275,6 +275,13 @@ impl Client {
     /// Repeats the request of an exchange at another URL.
     fn follow(&mut self, id: ExchangeId, url: Location, now: Instant) {
         let Some(exchange) = self.detach(id, now) else { return };
+        // MCP 2025-11-25 basic/transports#session-management [SESS-009]: it did not run, and the
+        // next session may not be open yet.
+        if self.is_over(exchange.session)
+            && let Some(message) = exchange.message
+        {
+            return self.move_to_new_session(message, now);
+        }
         let redirects = exchange.redirects + 1;
         let exchange = Exchange {
             url: Arc::new(url),

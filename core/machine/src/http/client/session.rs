@@ -24,7 +24,8 @@ pub(super) struct LegacySession {
     pub(super) key: Option<SessionKey>,
     /// The number of the current session, counted from the first one.
     pub(super) number: u32,
-    /// Sessions opened since the last one that could be used.
+    /// Sessions opened since the last one that could be used: the server accepted a message, sent
+    /// one on the listening stream, or kept that stream open for long.
     pub(super) renewals: u32,
 }
 
@@ -211,7 +212,7 @@ impl Client {
     }
 
     /// Sends the message of a refused exchange in the next session, because it never ran.
-    fn move_to_new_session(&mut self, mut message: Message, now: Instant) {
+    pub(super) fn move_to_new_session(&mut self, mut message: Message, now: Instant) {
         match message.request() {
             Some((id, _)) if self.peer.is_pending(id) => {
                 if message.resends >= self.options.limits.resends_max {

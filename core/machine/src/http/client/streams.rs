@@ -74,6 +74,10 @@ impl Client {
                 }
             }
         }
+        let listens = exchange.purpose == Purpose::Listen && !event.data.is_empty();
+        if listens && exchange.session == Some(self.legacy.number) {
+            self.legacy.renewals = 0;
+        }
         if event.event == "endpoint" {
             return self.receive_endpoint(id, event.data, now);
         }
