@@ -358,3 +358,17 @@ fn a_subscription_that_is_cancelled_while_it_waits_is_not_reopened() {
     net.advance(Duration::from_secs(60));
     net.expect_silence();
 }
+
+#[test]
+fn a_listen_stream_is_reopened_when_the_server_wants() {
+    let mut net = subscribed();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &acknowledged(2));
+    net.told();
+    net.broken(2);
+    net.wait_for_request();
+    net.answer(3, 503, &[("retry-after", "20")], "");
+    let (waited, sent) = net.wait_for_request();
+    assert_eq!(sent, "#4 POST subscriptions/listen\n");
+    assert!(waited >= Duration::from_secs(20), "{waited:?}");
+}

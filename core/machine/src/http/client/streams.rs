@@ -393,7 +393,7 @@ impl Client {
         let stream = Box::new(Stream::new(attempts, now));
         let exchange = Exchange::new(Purpose::Post, Arc::clone(&self.url));
         let exchange = Exchange { message: Some(message), stream: Some(stream), ..exchange };
-        self.resume_later(exchange, None, now);
+        self.resume_later(exchange, failure.retry_after(), now);
     }
 
     pub(super) fn decoder(&self) -> Box<SseDecoder<'static>> {
