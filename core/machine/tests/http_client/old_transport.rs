@@ -350,3 +350,13 @@ fn an_http_sse_server_that_does_not_answer_times_out() {
     assert!(net.told().contains("in time"));
     assert_eq!(net.sent(), "#2 abort\n");
 }
+
+#[test]
+fn a_relative_endpoint_belongs_to_the_url_that_sent_it() {
+    let mut net = seeking();
+    net.answer(2, 307, &[("location", "/v2/sse")], "");
+    assert_eq!(net.sent(), "#3 GET to https://example.com/v2/sse\n");
+    net.answer_head(3, 200, EVENTS);
+    net.body(3, "event: endpoint\ndata: messages?s=1\n\n");
+    assert_eq!(net.sent(), "#4 POST to https://example.com/v2/messages?s=1 initialize\n");
+}

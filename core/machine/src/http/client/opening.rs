@@ -172,10 +172,12 @@ impl Client {
     /// it.
     // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-002] [LSSE-003]
     pub(super) fn receive_endpoint(&mut self, id: ExchangeId, data: &[u8], now: Instant) {
-        let purpose = self.exchanges.get(id).map(|exchange| exchange.purpose);
-        if purpose != Some(Purpose::HttpSse) {
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        if exchange.purpose != Purpose::HttpSse {
             return self.answered_by_old_transport(id, now);
         }
+        // RFC 3986, section 5.1.3: the base is the URL after redirects.
+        let base = Arc::clone(&exchange.url);
         if !matches!(self.transport, Transport::Probing(_)) {
             return;
         }
@@ -185,11 +187,11 @@ impl Client {
             TransportFailure::InvalidResponse(what.into())
         };
         let endpoint = match core::str::from_utf8(data.trim_ascii()) {
-            Ok(reference) => self.url.resolve(reference).map_err(|error| invalid(&error)),
+            Ok(reference) => base.resolve(reference).map_err(|error| invalid(&error)),
             Err(error) => Err(invalid(&error)),
         };
         let endpoint = endpoint.and_then(|endpoint| {
-            if endpoint.same_origin(&self.url) {
+            if endpoint.same_origin(&base) {
                 return Ok(endpoint);
             }
             let (target, reason) = (endpoint.as_str().into(), OTHER_ORIGIN);
