@@ -199,3 +199,13 @@ fn a_batch_of_responses_ends_its_calls() {
     assert_eq!(net.told(), "call 2: {}\n");
     assert_eq!(net.sent(), "#6 POST result {} session=s1\n");
 }
+
+#[test]
+fn the_number_of_control_exchanges_can_be_unlimited() {
+    let http = http_options().limits(limits(1, usize::MAX));
+    let mut net = Net::legacy_with(LATEST, peer_options(), http);
+    net.call_echo();
+    net.sent();
+    net.json(4, &result(2, "{}"));
+    assert_eq!(net.told(), "call 1: {}\n");
+}

@@ -293,7 +293,8 @@ impl Client {
     /// aborting it would close the connection.
     pub(super) fn detach(&mut self, id: ExchangeId, now: Instant) -> Option<Exchange> {
         let limits = &self.options.limits;
-        let many = limits.requests_max.saturating_add(limits.control_exchanges_max * 2);
+        let many =
+            limits.requests_max.saturating_add(limits.control_exchanges_max.saturating_mul(2));
         if self.exchanges.len() > many {
             return self.abort(id);
         }
