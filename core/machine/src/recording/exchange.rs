@@ -117,6 +117,38 @@ impl StandIns {
         text_str.replace(id.as_str(), &self.session(id)).into_bytes().into()
     }
 
+    /// Replaces a session id of the peer where a piece of a stream has it as the id of an event.
+    pub(crate) fn within_events<'a>(
+        self,
+        piece: &'a [u8],
+        id: &[u8],
+        length_max: usize,
+    ) -> Cow<'a, [u8]> {
+        let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let names_session = |line: &[u8]| {
+            let value = line.strip_prefix(b"id:").unwrap_or_default();
+            value.strip_prefix(b" ").unwrap_or(value) == id
+        };
+        let is_affected = self.is_on() && !id.is_empty();
+        if !is_affected || !piece.split(is_line_end).any(names_session) {
+            return piece.into();
+        }
+        let stand_in = self.foreign_session(id, length_max);
+        let mut replaced = Vec::with_capacity(piece.len());
+        for line in piece.split_inclusive(is_line_end) {
+            let text =
+                line.strip_suffix(b"\n").or_else(|| line.strip_suffix(b"\r")).unwrap_or(line);
+            if names_session(text) {
+                replaced.extend_from_slice(b"id: ");
+                replaced.extend_from_slice(&stand_in);
+                replaced.extend_from_slice(line.get(text.len()..).unwrap_or_default());
+            } else {
+                replaced.extend_from_slice(line);
+            }
+        }
+        replaced.into()
+    }
+
     /// Returns the URL without its query.
     pub(crate) fn url(self, url: &str) -> &str {
         match self.key {

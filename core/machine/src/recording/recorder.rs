@@ -89,7 +89,9 @@ impl Lines {
     ) -> Box<dyn Any> {
         self.write(&Start::new(machine));
         let (is_peeked, edited) = (false, Announcement::default());
-        let notes = Notes { lines: self, is_peeked, stand_ins, session_id_length_max, edited };
+        let session_id = Vec::new();
+        let notes =
+            Notes { lines: self, is_peeked, stand_ins, session_id_length_max, session_id, edited };
         let recorder: Box<dyn Recorder<M>> = Box::new(notes);
         Box::new(recorder)
     }
@@ -148,6 +150,8 @@ struct Notes {
     stand_ins: StandIns,
     /// The longest session id that an HTTP client accepts, in bytes.
     session_id_length_max: usize,
+    /// The session id that an HTTP client received last. Some servers make it the id of each event.
+    session_id: Vec<u8>,
     /// The changes by the latest edit of the catalog.
     edited: Announcement,
 }
@@ -364,11 +368,9 @@ impl Notes {
                 return self.note_response(exchange, head, now);
             }
             HttpClientCall::Transmit(transmit) => return self.note_transmit(transmit),
-            HttpClientCall::Body(exchange, bytes, now) => Call::Body {
-                at: now.as_nanos(),
-                exchange: handle(exchange),
-                bytes: Payload::from_bytes(bytes),
-            },
+            HttpClientCall::Body(exchange, bytes, now) => {
+                return self.note_body(exchange, bytes, now);
+            }
             HttpClientCall::BodyEnd(exchange, now) => {
                 Call::BodyEnd { at: now.as_nanos(), exchange: handle(exchange) }
             }
@@ -386,8 +388,19 @@ impl Notes {
         };
         self.write(call);
     }
+
+    fn note_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
+        let (id, length_max) = (&self.session_id, self.session_id_length_max);
+        let bytes = self.stand_ins.within_events(bytes, id, length_max);
+        let (at, exchange) = (now.as_nanos(), Handle::from_key(exchange.0));
+        self.write(Call::Body { at, exchange, bytes: Payload::from_bytes(&bytes) });
+    }
+
     fn note_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
         let length_max = self.session_id_length_max;
+        if let Some((_, id)) = head.fields().find(|(name, _)| *name == SESSION_ID) {
+            self.session_id = id.to_vec();
+        }
         // Nonces are meant for the component that answers challenges, and this machine ignores
         // them.
         let fields = head.fields().filter(|(name, _)| *name != "dpop-nonce");
