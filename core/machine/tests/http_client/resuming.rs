@@ -287,3 +287,65 @@ fn the_stream_of_the_handshake_can_be_resumed() {
     net.body(2, &event_with_id("e2", &result(1, &crate::net::initialized(LATEST))));
     assert_eq!(net.told(), "opened at 2025-11-25\n");
 }
+
+#[test]
+fn an_id_that_names_no_position_neither_resumes_a_stream_nor_drops_a_message() {
+    // Rule: [RESUME-002] [RESUME-004]: the id of the session on every event.
+    let mut net = calling(LATEST);
+    net.body(4, &event_with_id("s1", &notification("info")));
+    net.broken(4);
+    assert!(net.told().ends_with("call 1 failed: Broken\n"));
+    // Any other text on every event.
+    let mut net = calling(LATEST);
+    for level in ["info", "debug"] {
+        net.body(4, &event_with_id("x", &notification(level)));
+    }
+    net.broken(4);
+    assert!(net.told().ends_with("call 1 failed: Broken\n"));
+    for id in ["s1", "x"] {
+        let mut net = Net::legacy(LATEST);
+        let get = |n: usize| format!("#{n} GET version=2025-11-25 session=s1\n");
+        net.body(3, &event_with_id(id, &notification("info")));
+        net.body(3, &event_with_id(id, &notification("debug")));
+        assert_eq!(net.told().lines().count(), 2);
+        for n in 4..8 {
+            net.broken(n - 1);
+            assert_eq!(net.wait_for_request().1, get(n));
+            net.answer_head(n, 200, EVENTS);
+            net.body(n, &event_with_id(id, &notification("debug")));
+            assert_eq!(net.told().lines().count(), 1, "{id}");
+        }
+    }
+}
+
+#[test]
+fn an_event_that_only_has_the_id_of_the_last_one_is_delivered() {
+    // Rule: [RESUME-002].
+    let mut net = Net::legacy(LATEST);
+    net.body(3, &event_with_id("x", &notification("info")));
+    net.broken(3);
+    assert!(net.wait_for_request().1.ends_with(" after=x\n"));
+    net.answer_head(4, 200, EVENTS);
+    net.body(4, &event_with_id("x", &notification("debug")));
+    assert_eq!(net.told().lines().count(), 2);
+    // It names no position.
+    net.broken(4);
+    assert!(net.wait_for_request().1.ends_with(" session=s1\n"));
+}
+
+#[test]
+fn events_without_an_own_id_leave_the_position_as_it_is() {
+    // Rule: [RESUME-004] [RESUME-006].
+    let mut net = calling(LATEST);
+    net.body(4, &event_with_id("e1", &notification("info")));
+    net.body(4, &event(&notification("debug")));
+    // A sign of life.
+    net.body(4, &event_with_id("e1", ""));
+    net.broken(4);
+    assert_eq!(net.told().lines().count(), 2);
+    assert!(net.wait_for_request().1.ends_with(" after=e1\n"));
+    net.answer_head(5, 200, EVENTS);
+    net.body(5, &event_with_id("e1", &notification("info")));
+    net.body(5, &event_with_id("e2", &result(2, OK)));
+    assert_eq!(net.told(), format!("call 1: {OK}\n"));
+}

@@ -56,6 +56,10 @@ pub struct SseDecoder<'b> {
     /// The id of the last event that set one, valid if `has_last_id`.
     last_id: String,
     has_last_id: bool,
+    /// The returned event sets `last_id`.
+    sets_id: bool,
+    /// An event with content has set the id of the event before it.
+    repeats_id: bool,
     /// The reconnection time of the current event.
     next_retry: Option<Duration>,
     retry: Option<Duration>,
@@ -96,6 +100,8 @@ impl<'b> SseDecoder<'b> {
             has_next_id: false,
             last_id: String::new(),
             has_last_id: false,
+            sets_id: false,
+            repeats_id: false,
             next_retry: None,
             retry: None,
             at_start: true,
@@ -159,6 +165,7 @@ impl<'b> SseDecoder<'b> {
             data: &self.buffer.taken(taken)[..length],
             id: self.last_event_id(),
             retry,
+            sets_id: self.sets_id,
         }))
     }
 
@@ -188,6 +195,12 @@ impl<'b> SseDecoder<'b> {
     #[must_use]
     pub fn last_event_id(&self) -> Option<&str> {
         self.has_last_id.then_some(self.last_id.as_str())
+    }
+
+    /// Returns whether an event with content has set the id of the event before it, so that the id
+    /// names no position in the stream.
+    pub(crate) const fn repeats_id(&self) -> bool {
+        self.repeats_id
     }
 
     /// Returns the last reconnection time that the stream set. It takes effect when its line is
@@ -330,7 +343,10 @@ impl<'b> SseDecoder<'b> {
     /// Ends the event at a blank line. Returns how many bytes to consume and how many of them are
     /// data, if the event has data.
     fn end_event(&mut self, next: usize) -> Option<(usize, usize)> {
-        if mem::take(&mut self.has_next_id) {
+        self.sets_id = mem::take(&mut self.has_next_id);
+        if self.sets_id {
+            let repeats = self.has_last_id && self.next_id == self.last_id;
+            self.repeats_id |= repeats && !self.next_id.is_empty() && self.data > 1;
             mem::swap(&mut self.last_id, &mut self.next_id);
             self.has_last_id = true;
         }

@@ -37,6 +37,8 @@ pub struct SseEvent<'a> {
     pub id: Option<&'a str>,
     /// The reconnection time, if this event sets one.
     pub retry: Option<Duration>,
+    /// Whether this event sets the id.
+    pub(crate) sets_id: bool,
 }
 
 impl<'a> SseEvent<'a> {

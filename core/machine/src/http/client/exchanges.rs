@@ -83,6 +83,10 @@ pub(super) struct ErrorResponse {
 pub(super) struct Stream {
     /// The id of the last event, after which the stream is resumed.
     pub(super) last_id: Option<String>,
+    /// A hash of the data of the last event that set an id.
+    pub(super) last_data: u64,
+    /// Several events have the same id, so that their ids name no position.
+    pub(super) repeats_id: bool,
     /// The reconnection delay that the server asked for.
     pub(super) retry: Option<Duration>,
     pub(super) attempts: Attempts,
@@ -104,6 +108,8 @@ impl Stream {
     pub(super) const fn new(attempts: Attempts, now: Instant) -> Self {
         Self {
             last_id: None,
+            last_data: 0,
+            repeats_id: false,
             retry: None,
             attempts,
             resumed: false,

@@ -3,8 +3,10 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use core::hash::BuildHasher;
 use core::time::Duration;
 
+use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_sync::Arc;
 
 use crate::framing::{FrameError, SseDecoder, SseEvent};
@@ -16,6 +18,7 @@ use crate::{Era, Instant, Revision};
 use super::exchanges::{Exchange, Pause, Purpose, Receiving, Stream};
 use super::message::{Message, RequestKind};
 use super::responses::{is_passing, seconds};
+use super::session::SessionKey;
 use super::{Client, IncomingResponse, Transport};
 
 impl Client {
@@ -63,15 +66,8 @@ impl Client {
         if let Some(stream) = &mut exchange.stream {
             stream.heard = true;
             stream.attempts.reset();
-            // Some servers also replay the last event that the client received. It is the first
-            // event, and the only one with that id.
-            // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006]: only events
-            // after that id are replayed.
-            if event.id.is_some() && core::mem::take(&mut stream.resumed) {
-                let had = stream.last_id.as_deref();
-                if event.id == had {
-                    return;
-                }
+            if stream.has_had(event) {
+                return;
             }
         }
         let listens = exchange.purpose == Purpose::Listen && !event.data.is_empty();
@@ -139,6 +135,13 @@ impl Client {
             stream.retry = decoder.retry().or(stream.retry);
             if let Some(id) = decoder.last_event_id() {
                 stream.last_id = Some(id).filter(|id| is_header_value(id)).map(String::from);
+            }
+            // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-002]: an id that
+            // several events have, such as that of the session, names no position.
+            stream.repeats_id |= decoder.repeats_id();
+            let session = self.legacy.key.as_ref().map(SessionKey::text);
+            if stream.repeats_id || stream.last_id.as_deref() == session {
+                stream.last_id = None;
             }
             if decoder.handle_eof().is_some() && stream.fault.is_none() {
                 stream.fault = Some("its last event is incomplete".into());
@@ -398,6 +401,26 @@ impl Client {
 
     pub(super) fn decoder(&self) -> Box<SseDecoder<'static>> {
         Box::new(SseDecoder::growing(self.options.limits.event_bytes_max))
+    }
+}
+
+impl Stream {
+    /// Takes note of an event. Returns whether it is the one after which the stream was resumed:
+    /// some servers replay that one too. It is the first message with an id, and has the same data.
+    // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006]: only events after
+    // that id are replayed.
+    fn has_had(&mut self, event: &SseEvent<'_>) -> bool {
+        if !event.sets_id || event.data.is_empty() {
+            return false;
+        }
+        let data = KeyedHash::default().hash_one(event.data);
+        let before = core::mem::replace(&mut self.last_data, data);
+        if !core::mem::take(&mut self.resumed) || event.id != self.last_id.as_deref() {
+            return false;
+        }
+        let replayed = data == before;
+        self.repeats_id |= !replayed;
+        replayed
     }
 }
 
