@@ -288,6 +288,9 @@ pub(crate) fn truncated(text: &str, length_max: usize) -> &str {
 
 // ------------------------------------------------------------------ outcomes that are failures, and their names
 
+/// The longest message of an error that is reported, in bytes. It comes from the peer.
+const MESSAGE_LENGTH_MAX: usize = 1024;
+
 /// The outcome of an operation, as spans and metrics report it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
@@ -358,7 +361,7 @@ impl Verdict {
             code: Some(code),
             // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-022]
             error_type: fails.then(|| code.to_string().into()),
-            message: Some(error.message.clone().into_owned()),
+            message: Some(truncated(&error.message, MESSAGE_LENGTH_MAX).into()),
             is_cancelled: false,
         }
     }

@@ -261,8 +261,13 @@ const SECRET: [&str; 6] =
     ["authorization", "cookie", "dpop", "mcp-session-id", "proxy-authorization", "set-cookie"];
 
 /// JSON members whose values are secret.
-const SECRET_MEMBERS: [&str; 4] =
-    ["\"access_token\"", "\"client_secret\"", "\"id_token\"", "\"refresh_token\""];
+const SECRET_MEMBERS: [&str; 5] = [
+    "\"access_token\"",
+    "\"client_secret\"",
+    "\"id_token\"",
+    "\"refresh_token\"",
+    "\"registration_access_token\"",
+];
 
 /// Whether a body appears to contain tokens or passwords.
 fn gives_access(body: &[u8]) -> bool {

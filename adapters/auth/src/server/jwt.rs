@@ -284,14 +284,17 @@ impl Fetch {
                     continue;
                 }
             };
-            let metadata: Metadata = serde_json::from_slice(&document)
-                .map_err(|_| unavailable("the metadata of the issuer is malformed"))?;
+            // A web server may answer with a page where it has no metadata.
+            let Ok(metadata) = serde_json::from_slice::<Metadata>(&document) else {
+                failure = unavailable("the metadata of the issuer is malformed");
+                continue;
+            };
             // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery
             // [AUTHC-025]: the rule for clients protects a server as well.
-            if metadata.issuer != issuer {
-                return Err(unavailable("the metadata belongs to another issuer"));
+            if metadata.issuer == issuer {
+                return Ok(metadata.jwks_uri);
             }
-            return Ok(metadata.jwks_uri);
+            failure = unavailable("the metadata belongs to another issuer");
         }
         Err(failure)
     }

@@ -77,7 +77,8 @@ impl Key {
         Some(Self { id: jwk.kid, algorithm: jwk.alg, material })
     }
 
-    /// Returns whether a token with this algorithm and key id may be signed with this key.
+    /// Returns whether a token with this algorithm and key id may be signed with this key. An id is a
+    /// hint (RFC 7515, section 4.1.4), and not all keys have one.
     ///
     /// The type of the key must match the algorithm, which prevents a public key from being used as
     /// a shared secret (RFC 8725, section 2.1).
@@ -90,7 +91,7 @@ impl Key {
                 | (Material::Rsa { .. }, Algorithm::Rs256 | Algorithm::Ps256)
         );
         kind && self.algorithm.as_deref().is_none_or(|it| it == algorithm.as_str())
-            && id.is_none_or(|id| self.id.as_deref() == Some(id))
+            && id.is_none_or(|id| self.id.as_deref().is_none_or(|own| own == id))
     }
 
     /// Verifies a signature. The key must [match](Self::matches) the algorithm.
@@ -152,6 +153,11 @@ impl KeySet {
     /// Returns whether the token may be signed with one of the keys.
     pub(super) fn has_key_for(&self, jwt: &Jwt<'_>) -> bool {
         self.matching(jwt).next().is_some()
+    }
+
+    /// Returns whether one of the keys has the id that the token names.
+    pub(super) fn has_key_named_by(&self, jwt: &Jwt<'_>) -> bool {
+        jwt.key_id.is_some() && self.matching(jwt).any(|key| key.id == jwt.key_id)
     }
 
     /// Returns whether one of the keys verifies the token.

@@ -182,11 +182,8 @@ impl JwtVerifier {
             now: unix_time,
             leeway,
         })?;
-        // A token without a key id may be signed with a key that is not known yet.
-        let suffice = |keys: &super::key::KeySet| match &jwt.key_id {
-            Some(_) => keys.has_key_for(&jwt),
-            None => keys.verify(&jwt),
-        };
+        // If none of the keys has its id, the token may be signed with a key that is not known yet.
+        let suffice = |keys: &super::key::KeySet| keys.has_key_named_by(&jwt) || keys.verify(&jwt);
         let keys = self.keys.get(unix_time, self.interval, suffice).await?;
         if !keys.has_key_for(&jwt) {
             return Err(JwtError::Key);

@@ -30,6 +30,25 @@ fn a_token_without_a_key_id_is_verified_by_a_new_key() {
 }
 
 #[test]
+fn a_token_that_names_a_key_is_verified_by_a_key_without_a_name() {
+    let mut issuer = Issuer::new();
+    let unnamed = |issuer: &Issuer| {
+        let mut jwk = issuer.jwk("");
+        jwk.as_object_mut().unwrap().remove("kid");
+        json!({ "keys": [jwk] })
+    };
+    issuer.publish(unnamed(&issuer));
+    let verifier = issuer.verifier();
+    let old = issuer.named("one");
+    assert!(issuer.check(&verifier, &old).is_ok());
+    issuer.key = key(&issuer.random);
+    issuer.publish(unnamed(&issuer));
+    assert!(issuer.check_after(31 * SECOND, &verifier, &issuer.named("one")).is_ok());
+    assert_eq!(issuer.fetches(), 2);
+    assert_eq!(issuer.check_after(32 * SECOND, &verifier, &old), Err(JwtError::Signature));
+}
+
+#[test]
 fn tokens_that_name_unknown_keys_have_them_fetched_once_in_a_while() {
     let issuer = Issuer::new();
     let verifier = issuer.verifier().interval(60 * SECOND);
@@ -113,6 +132,18 @@ fn keys_are_found_by_the_metadata_of_the_issuer() {
         assert!(matches!(result, Err(JwtError::Unavailable(_))), "{result:?}");
     }
     assert!(JwtVerifier::new("a.example", AUDIENCE, issuer.fetch()).is_err());
+    // All URLs are tried.
+    let urls =
+        mcp_sansio_oauth::MetadataUrls::for_issuer(mcp_sansio::Revision::LATEST, ISSUER).unwrap();
+    let urls: Vec<String> = urls.into_iter().map(|url| url.as_str().to_owned()).collect();
+    let page = |url: &String| (url.clone(), Vec::from("<!doctype html>"));
+    issuer.documents.lock().unwrap().extend(urls.iter().map(page));
+    let last = urls.last().unwrap().clone();
+    let right = metadata(ISSUER, "https://a.example/jwks");
+    issuer.documents.lock().unwrap().insert(last, right);
+    let verifier = JwtVerifier::new(ISSUER, AUDIENCE, issuer.fetch()).unwrap();
+    assert!(issuer.check(&verifier, &issuer.named("one")).is_ok());
+    assert!(issuer.fetches() > urls.len());
 }
 
 #[test]
