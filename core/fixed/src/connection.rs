@@ -1,6 +1,6 @@
 //! A server on a byte stream.
 
-use mcp_sansio::framing::{FrameError, Lines};
+use mcp_sansio::framing::Lines;
 
 use crate::{Fault, Handled, Server, Service, TooSmall};
 
@@ -16,9 +16,8 @@ pub struct Connection<'b, S> {
     server: Server<'b, S>,
     /// The number of bytes of the output that were taken, if it has any.
     taken: usize,
-    /// Takes what is left after the last complete line. A pointer, so that the code for the end of
-    /// input is linked only into programs that call [`handle_eof`](Self::handle_eof).
-    rest: for<'l> fn(&'l mut Lines<&'b mut [u8]>) -> Option<Result<&'l [u8], FrameError>>,
+    /// Whether the input has ended.
+    ended: bool,
     fault: Option<Fault>,
 }
 
@@ -31,7 +30,7 @@ impl<'b, S: Service> Connection<'b, S> {
     /// The output is too small.
     pub fn new(service: S, line: &'b mut [u8], output: &'b mut [u8]) -> Result<Self, TooSmall> {
         let server = Server::new(service, output)?;
-        Ok(Self { lines: Lines::in_storage(line), server, taken: 0, rest: |_| None, fault: None })
+        Ok(Self { lines: Lines::in_storage(line), server, taken: 0, ended: false, fault: None })
     }
 
     /// Returns free space to read into. It is empty only while there are complete messages that
@@ -56,8 +55,8 @@ impl<'b, S: Service> Connection<'b, S> {
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
         while self.taken >= self.server.output().len() {
             let frame = match self.lines.next_frame() {
-                Some(frame) => frame,
-                None => (self.rest)(&mut self.lines)?,
+                None if self.ended => self.lines.handle_eof()?,
+                frame => frame?,
             };
             let Handled { fault, .. } = match frame {
                 Ok(frame) => self.server.handle_message(frame),
@@ -77,7 +76,7 @@ impl<'b, S: Service> Connection<'b, S> {
     /// Records the end of input: [`poll_transmit`](Self::poll_transmit) handles what is left, of which
     /// the last message may have no line end.
     pub const fn handle_eof(&mut self) {
-        self.rest = Lines::handle_eof;
+        self.ended = true;
     }
 
     /// Takes the last fault since the previous call.

@@ -184,6 +184,8 @@ impl Connections {
                 edited: before.edited + 1,
                 replaced: before.replaced,
             };
+            // Taken if it replaces the prototype; dropped outside of the locks otherwise.
+            let mut after = Some(after);
             let noted = self.0.lock(|state| {
                 prototype.lock(|prototype| {
                     if (prototype.edited, prototype.replaced) != (before.edited, before.replaced) {
@@ -194,7 +196,8 @@ impl Connections {
                         return Err((SendError::Full, Open::NONE));
                     }
                     let open = state.note(&edit)?;
-                    Ok(Some((core::mem::replace(prototype, after), open)))
+                    let after = after.take();
+                    Ok(after.map(|after| (core::mem::replace(prototype, after), open)))
                 })
             });
             let noted = noted.map_err(|(error, _open): (_, Open)| error)?;

@@ -102,8 +102,7 @@ impl<K: Threading> Server<K> {
     /// handler's `Call<T>`.
     ///
     /// To return other content as well, such as an image, register a [`ServerItem::tool`] that
-    /// returns a [`CallToolResult`], and set the schema of
-    /// [`DescribedOutput::schema`](super::handler::DescribedOutput::schema) with
+    /// returns a [`CallToolResult`], and set the schema of [`DescribedOutput::schema`] with
     /// [`define`](ServerItem::define).
     #[must_use]
     pub fn structured_tool<M, H>(self, name: &str, description: &str, handler: H) -> Self

@@ -47,10 +47,38 @@ fn plain_lines(stream: &[u8], limit: usize) -> Frames {
             frames.push(Err(FrameError::TooLong { limit }));
         } else if content.iter().all(|byte| b" \t\r".contains(byte)) {
         } else if ended.is_none() {
-            frames.push(Err(FrameError::Truncated { length: line.len() }));
+            let rest = line.trim_ascii_end();
+            if !rest.is_empty() {
+                let cut = FrameError::Truncated { length: line.len() };
+                frames.push(if is_whole(rest) { Ok(rest.to_vec()) } else { Err(cut) });
+            }
         } else {
             frames.push(Ok(content.strip_suffix(b"\r").unwrap_or(content).to_vec()));
         }
     }
     frames
+}
+
+/// Returns whether the object or array with which a line ends has begun in it.
+fn is_whole(line: &[u8]) -> bool {
+    let (mut depth, mut rest) = (0_usize, line);
+    while let [byte, more @ ..] = rest {
+        rest = more;
+        match byte {
+            b'"' => {
+                // An escape hides the byte after it.
+                while let [byte, more @ ..] = rest
+                    && *byte != b'"'
+                {
+                    rest = if *byte == b'\\' { more.get(1..).unwrap_or_default() } else { more };
+                }
+                let [_end, more @ ..] = rest else { return false };
+                rest = more;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth == 0 && matches!(line.last(), Some(b'}' | b']'))
 }

@@ -37,6 +37,7 @@ use alloc::vec::Vec;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::{Meta, Resource, ResourceContents, TextResourceContents, Tool};
 use mcp_sansio_handlers::extension::{HostExtension, ServerExtension};
 use mcp_sansio_handlers::handler::Threading;
@@ -263,8 +264,13 @@ pub fn check_app_call<'t>(
     }
 }
 
+/// Returns whether a caller may see a tool. A visibility that cannot be read hides the tool; other
+/// members of the metadata do not matter.
 fn is_visible(tool: &Tool, caller: &Visibility) -> bool {
-    tool_ui(tool).is_none_or(|ui| ui.is_visible_to(caller))
+    let ui = tool.meta.as_ref().and_then(|meta| meta.get(metadata::KEY));
+    let callers = ui.as_ref().and_then(|ui| ui.get("visibility"));
+    let callers = callers.filter(|it| *it != RawJson::NULL);
+    callers.is_none_or(|it| it.decode::<Vec<Visibility>>().is_ok_and(|all| all.contains(caller)))
 }
 
 // ------------------------------------------------------------------ pages, in a host

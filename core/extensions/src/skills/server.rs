@@ -218,10 +218,9 @@ impl ServedSkills {
             let _added =
                 connections.edit_catalog(move |catalog| changes.apply(&skills, catalog))?;
         }
-        for uri in &changes.updated {
-            connections.resource_updated(uri)?;
-        }
-        Ok(())
+        // One connection that is full keeps no subscriber of another from its updates.
+        let updated = changes.updated.iter().map(|uri| connections.resource_updated(uri));
+        updated.fold(Ok(()), Result::and)
     }
 }
 

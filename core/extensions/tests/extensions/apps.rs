@@ -207,6 +207,20 @@ fn the_model_sees_its_tools_and_a_page_calls_those_of_its_server() {
     assert!(matches!(foreign, Err(PageError::UnknownTool { .. })));
 }
 
+#[test]
+fn a_visibility_that_cannot_be_read_hides_its_tool() {
+    // Rule: [APPS-023].
+    for ui in [json!({ "visibility": "app" }), json!({ "visibility": ["app", 1] })] {
+        assert_eq!(apps::model_tools(&[tool("t", json!({ "ui": ui }))]).count(), 0, "{ui}");
+    }
+    // Another member that cannot be read does not matter.
+    let odd = json!({ "ui": { "resourceUri": 5, "visibility": ["app"] } });
+    let tools = [tool("t", odd), tool("u", json!({ "ui": { "visibility": null } }))];
+    let model: Vec<_> = apps::model_tools(&tools).map(|tool| tool.name.as_str()).collect();
+    assert_eq!(model, ["u"]);
+    assert!(apps::check_app_call(&tools, "t").is_ok());
+}
+
 fn policy(ui: Value) -> String {
     let contents =
         json!({ "uri": URI, "mimeType": apps::MIME_TYPE, "text": PAGE, "_meta": { "ui": ui } });

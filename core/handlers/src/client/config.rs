@@ -151,14 +151,13 @@ impl ServersConfig {
             for entry in object(&list_name, &list.value)? {
                 let name = entry.name().into_owned();
                 let place = format!("{list_name}.{name}");
-                let is_repeated = servers.contains_key(&name);
-                let spec = match is_repeated {
-                    true => Some(wrong(&place, "there are two entries of this name")),
-                    false => reader.entry(&place, &entry.value).transpose(),
-                };
-                match spec {
-                    Some(spec) => drop(servers.insert(name, spec)),
+                let repeated = || wrong(&place, "there are two entries of this name");
+                match reader.entry(&place, &entry.value).transpose() {
                     None => disabled.push(name),
+                    Some(_) if servers.contains_key(&name) => {
+                        drop(servers.insert(name, repeated()))
+                    }
+                    Some(spec) => drop(servers.insert(name, spec)),
                 }
             }
         }

@@ -686,7 +686,11 @@ macro_rules! all_pages {
                 if self.handle.shared.has_cache
                     && let Ok(all) = self.$pages(CacheMode::OnlyIfCached).await
                 {
-                    return Ok(all);
+                    if self.layers().is_none() {
+                        return Ok(all);
+                    }
+                    // The same pages, through the middleware.
+                    return self.$pages(CacheMode::Default).await;
                 }
                 self.$pages(CacheMode::Reload).await
             }

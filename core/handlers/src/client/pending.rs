@@ -15,8 +15,8 @@ use core::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::{RawJson, WriteError, WriteJson};
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, HeaderFields, InvalidHeader, MethodName, Notification, Progress,
-    Timeouts,
+    CallHandle, CallOptions, Failure, HeaderFields, InvalidHeader, MethodName, Notification,
+    Progress, Timeouts,
 };
 use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
 use mcp_sansio_sync::Mutex;
@@ -448,15 +448,19 @@ impl Subscription {
     ///
     /// # Errors
     ///
-    /// The subscription ended, or could not be opened; at a legacy server over HTTP also if the server
-    /// has no event stream on which its notifications could arrive.
+    /// The subscription ended before it was acknowledged, or could not be opened.
     pub async fn honoured(&mut self) -> Result<SubscriptionFilter, ClientError> {
         core::future::poll_fn(|cx| {
-            self.pending.poll(cx, |inner| match (&inner.honoured, inner.outcome.take()) {
-                (_, Some(Err(error))) => Some(Err(error)),
+            self.pending.poll(cx, |inner| match (&inner.honoured, inner.ended) {
+                // `next` returns how it ended.
                 (Some(honoured), _) => Some(Ok(honoured.clone())),
-                (None, Some(Ok(()))) => Some(Ok(SubscriptionFilter::default())),
-                (None, None) => None,
+                (None, false) => None,
+                (None, true) => Some(match inner.outcome.take() {
+                    Some(Ok(())) => Ok(SubscriptionFilter::default()),
+                    Some(Err(error)) => Err(error),
+                    // It was returned before.
+                    None => Err(ClientError::Failed(Failure::Cancelled)),
+                }),
             })
         })
         .await
@@ -466,8 +470,8 @@ impl Subscription {
     ///
     /// # Errors
     ///
-    /// The subscription or its connection failed; at a legacy server over HTTP also if its event stream
-    /// was lost for the rest of the session.
+    /// The subscription or its connection failed; at a legacy server over HTTP also if the session has
+    /// no event stream, or lost it.
     pub async fn next(&mut self) -> Result<Option<Notification<'static>>, ClientError> {
         core::future::poll_fn(|cx| {
             self.pending.poll(cx, |inner| match (inner.next_arrived(), inner.ended) {

@@ -493,7 +493,9 @@ fn lost(error: ClientError) -> ClientError {
 /// nothing about the task.
 fn retry_after(error: &ClientError) -> Option<Duration> {
     let failure = match error {
-        ClientError::TimedOut { .. } => return Some(Duration::ZERO),
+        ClientError::TimedOut { .. } | ClientError::TooManyCommands => return Some(Duration::ZERO),
+        // By the middleware of this host.
+        ClientError::RateExceeded { retry_after } => return Some(*retry_after),
         ClientError::Failed(failure) => failure,
         _ => return None,
     };

@@ -293,6 +293,22 @@ fn the_pages_of_a_list_pass_and_lookups_in_the_cache_do_not() {
 }
 
 #[test]
+fn cached_pages_of_a_list_pass_too() {
+    let log = Log::default();
+    let host = Host::new("host", "1")
+        .call_middleware(logged("m", &log))
+        .cache(mcp_sansio::peer::CacheOptions::DEFAULT);
+    let minute = Duration::from_secs(60);
+    let server = server().cache(mcp_sansio::protocol::CacheHints::public(minute));
+    let (client, mut pair) = connect_host(&server, host, Revision::V2026_07_28);
+    for _ in 0..2 {
+        assert_eq!(pair.run(client.all_tools()).unwrap().len(), 1);
+        assert_eq!(log.lock().unwrap().split_off(0), ["> m tools/list None", "< m ok"]);
+    }
+    assert_eq!(pair.transcript.count("tools/list"), 1);
+}
+
+#[test]
 fn an_access_log_reports_calls_with_their_outcomes() {
     let records = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&records);

@@ -104,6 +104,13 @@ fn a_defect_names_its_entry_and_member_and_hides_no_other_entry() {
     let error = config.servers["a"].as_ref().unwrap_err();
     assert_eq!(error.to_string(), "`servers.a`: there are two entries of this name");
     assert_eq!(error.place, "servers.a");
+    // One that is disabled does not count, in whichever list it is.
+    let (on, off) = (r#"{"a":{"command":"a"}}"#, r#"{"a":{"command":"b","disabled":true}}"#);
+    for (first, second) in [(on, off), (off, on)] {
+        let config = parse(&format!(r#"{{"mcpServers":{first},"servers":{second}}}"#));
+        assert!(config.servers["a"].is_ok(), "{first} {second}");
+        assert_eq!(config.disabled, ["a"]);
+    }
 }
 
 #[test]

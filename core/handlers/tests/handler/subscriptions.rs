@@ -77,6 +77,12 @@ fn a_subscription_ends_with_its_server() {
     pair.transport.server.as_ref().unwrap().handle().close();
     assert!(pair.run(subscription.next()).unwrap().is_none());
     assert!(pair.run(subscription.next()).unwrap().is_none());
+    assert_eq!(pair.run(subscription.honoured()).unwrap(), filter());
+    // One that never began does not wait either, however often it is asked.
+    let mut late = client.subscribe(filter());
+    for _ in 0..2 {
+        pair.run(late.honoured()).unwrap_err();
+    }
 }
 
 #[test]

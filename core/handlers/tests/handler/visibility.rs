@@ -64,11 +64,12 @@ fn the_owner_of_a_process_has_all_scopes() {
     pair.run(client.call_tool("diary", &NoArguments {})).unwrap_err();
 }
 
+fn is_staff(caller: &mcp_sansio::Caller) -> bool {
+    caller.principal().is_some_and(|who| who.as_str().ends_with("@staff"))
+}
+
 /// A server with an item of each kind for all callers, and one for the staff.
 fn with_conditions() -> Server {
-    let is_staff = |caller: &mcp_sansio::Caller| {
-        caller.principal().is_some_and(|who| who.as_str().ends_with("@staff"))
-    };
     let note = |_: Call<ReadResource>| TextResourceContents::new("note:x", "text");
     let fill = |_: Call<NoArguments>| "text".to_owned();
     let prompt = |name| mcp_sansio::protocol::Prompt::new(name);
@@ -126,6 +127,24 @@ fn a_condition_decides_who_sees_and_uses_an_item() {
         // On a byte stream the caller is the owner, who has all scopes, but is no principal.
         let (client, mut pair) = mcp_sansio_test::connect(&with_conditions(), &host);
         assert_eq!(visible(&client, &mut pair), public, "{revision}");
+    }
+}
+
+#[test]
+fn only_the_first_template_that_matches_answers() {
+    let text = |_: Call<ReadResource>| TextResourceContents::new("file:///x", "text");
+    let drafts = ResourceTemplate::new("file:///drafts/{name}", "drafts");
+    let server = Server::new("s", "1")
+        .add_item(ServerItem::new(drafts, text).visible_if("staff", is_staff))
+        .add_item(ServerItem::new(ResourceTemplate::new("file:///{+path}", "all"), text));
+    for (who, sees_drafts) in [("ann@staff", true), ("bob", false)] {
+        let identity = Some(Identity::new(who));
+        let (client, mut pair) =
+            mcp_sansio_test::connect_http(&server, &Host::new("h", "1"), identity);
+        // The scopes that a token needs are those of the first as well.
+        let draft = pair.run(client.read_resource("file:///drafts/a"));
+        assert_eq!(draft.is_ok(), sees_drafts, "{who}");
+        pair.run(client.read_resource("file:///b")).unwrap();
     }
 }
 

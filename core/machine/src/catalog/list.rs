@@ -263,13 +263,9 @@ impl<T: Listed> List<T> {
     }
 
     /// Returns the first result of `find`, with the id of its entry.
-    pub(super) fn find_map<R>(
-        &self,
-        find: impl Fn(ItemId, &T) -> Option<R>,
-    ) -> Option<(ItemId, R)> {
+    pub(super) fn find_map<R>(&self, find: impl Fn(&T) -> Option<R>) -> Option<(ItemId, R)> {
         let found = |entry: &Entry<T>| {
-            let id = ItemId::new(T::KIND, entry.number);
-            find(id, &entry.item).map(|found| (id, found))
+            find(&entry.item).map(|found| (ItemId::new(T::KIND, entry.number), found))
         };
         self.entries.iter().find_map(found)
     }

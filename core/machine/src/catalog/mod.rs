@@ -57,7 +57,6 @@ pub use uri::{InvalidUri, check_uri};
 pub(crate) use validator::DescribedTool;
 pub use validator::{ArgumentCheck, CompiledSchema, Invalid, Validator};
 
-use crate::Caller;
 use crate::gate::SubjectKind;
 use crate::protocol::wire::{is_object, is_object_schema};
 use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
@@ -427,27 +426,12 @@ impl Catalog {
     /// prefix as the URI; other templates are skipped cheaply.
     #[must_use]
     pub fn find_template(&self, uri: &str) -> Option<TemplateMatch> {
-        self.find_template_if(uri, |_| true)
-    }
-
-    /// Returns the first resource template that matches `uri` among those that a caller can see.
-    fn find_template_for(&self, uri: &str, caller: &Caller) -> Option<TemplateMatch> {
-        self.find_template_if(uri, |id| self.is_visible(id, caller))
-    }
-
-    fn find_template_if(
-        &self,
-        uri: &str,
-        is_visible: impl Fn(ItemId) -> bool,
-    ) -> Option<TemplateMatch> {
         let match_template = self.match_template?;
         // MCP 2026-07-28 server/resources#security-considerations [RSRC-014]
         if check_uri(uri).is_err() {
             return None;
         }
-        let found = self.templates.find_map(|id, known| {
-            match_template(&known.uri_template, uri).filter(|_| is_visible(id))
-        });
+        let found = self.templates.find_map(|known| match_template(&known.uri_template, uri));
         found.map(|(id, variables)| TemplateMatch::new(id, variables))
     }
 

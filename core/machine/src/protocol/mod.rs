@@ -1,6 +1,5 @@
 //! Data types of the protocol: typed messages, and the methods and capabilities that they name.
-//! The table of methods is in [`gate`](crate::gate), [`Revision`](crate::Revision) at the root of
-//! the crate.
+//! The table of methods is in [`gate`](crate::gate), the revisions are [`crate::Revision`].
 //!
 //! One message type serves all revisions that have the message. It reads the form of any revision,
 //! and is written in the form of one:

@@ -125,6 +125,18 @@ fn a_cancelled_request_leaves_its_batch() {
     wire.machine.respond_with(first.handle, &raw("{}"), wire.now).unwrap();
     wire.send(&notification("notifications/cancelled", r#"{"requestId":3}"#));
     assert_eq!(wire.message().as_array().unwrap().len(), 1);
+
+    // The answer that was withdrawn is forgotten with the batch.
+    assert!(matches!(wire.event(), Event::Cancelled(_)));
+    wire.send(&batch(&[call("4"), call("5")]));
+    let Event::Request(first) = wire.event() else { panic!("a request") };
+    wire.event();
+    wire.machine.respond_with(first.handle, &raw("{}"), wire.now).unwrap();
+    for id in [4, 5] {
+        let params = format!(r#"{{"requestId":{id}}}"#);
+        wire.send(&notification("notifications/cancelled", &params));
+    }
+    wire.expect_nothing();
 }
 
 #[test]

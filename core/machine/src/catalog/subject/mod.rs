@@ -122,7 +122,11 @@ impl Catalog {
             Some((id, _)) if self.is_visible(id, caller) => Some(Target::Resource(id)),
             // A template does not disclose hidden resources.
             Some(_) => None,
-            None => self.find_template_for(uri, caller).map(Target::Template),
+            // The first that matches, visible or not: the scopes of a request are those of that one.
+            None => {
+                let found = self.find_template(uri)?;
+                self.is_visible(found.template(), caller).then_some(Target::Template(found))
+            }
         }
     }
 

@@ -406,6 +406,8 @@ impl Client {
         }
         if entry.purpose == Purpose::Waiting {
             self.unsubscribe_resources(call.key, now);
+        } else if self.suspended.is_some() && entry.purpose == Purpose::Listen {
+            // Its process has ended, and the next one does not know it.
         } else if !self.drop_round(&entry) {
             self.connection.give_up(&entry, reason, now);
         }

@@ -122,6 +122,10 @@ impl Client {
             let response =
                 Malformed { id: Some(id), shape: Shape::Response, ..Malformed::batch_refused() };
             let event = self.receive_malformed(&response, &[], now)?;
+            if self.connection.closed.is_some() {
+                // It was the response to the opening, and the end is queued.
+                return Ok(first.or(event));
+            }
             self.connection.keep_in_order(&mut first, event);
         }
         if first.is_some() {

@@ -158,6 +158,8 @@ impl Client {
         uri: &str,
         now: Instant,
     ) -> Result<CallHandle, CommandError> {
+        // A new session may not have the capability of the last one.
+        self.check_gate(method)?;
         let params = |out: &mut String| {
             out.push_str(r#"{"uri":"#);
             write_string(out, uri);

@@ -304,8 +304,11 @@ impl Server {
         } else {
             self.send_batched(key, Part::Answer(Verdict::Result));
         }
-        if let Some(batches) = &mut self.batches {
-            batches.entries.remove(key);
+        if let Some(batches) = &mut self.batches
+            && let Some(batch) = batches.entries.remove(key)
+        {
+            // Those that were withdrawn, if no other was collected.
+            batches.bytes -= batch.answers.len();
         }
     }
 
