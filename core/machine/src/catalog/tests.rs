@@ -1,6 +1,7 @@
 use alloc::string::{String, ToString};
 
 use super::*;
+use crate::Caller;
 use crate::jsonrpc::{Json, RawJson};
 use crate::protocol::{InvalidToolName, PromptArgument, TaskSupport, ToolExecution};
 
