@@ -640,7 +640,6 @@ struct ToolCall<'a, A: ?Sized> {
 }
 
 impl<A: Serialize + ?Sized> WriteJson for ToolCall<'_, A> {
-    // Writes them like `CallToolParams`, but without an intermediate text for the arguments.
     fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         out.push_str("{\"name\":");
         write_string(out, self.name);
@@ -686,11 +685,9 @@ macro_rules! all_pages {
                 if self.handle.shared.has_cache
                     && let Ok(all) = self.$pages(CacheMode::OnlyIfCached).await
                 {
-                    if self.layers().is_none() {
-                        return Ok(all);
-                    }
-                    // The same pages, through the middleware.
-                    return self.$pages(CacheMode::Default).await;
+                    // With middleware, the same pages again, through it.
+                    let passes = self.layers().is_some();
+                    return if passes { self.$pages(CacheMode::Default).await } else { Ok(all) };
                 }
                 self.$pages(CacheMode::Reload).await
             }
