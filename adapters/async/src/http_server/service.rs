@@ -246,8 +246,9 @@ impl<R: Runtime> HttpService<R> {
     ///
     /// Such a request needs no token. The body is empty unless its host and origin are allowed, so
     /// that no web page of another site can read it: the names of this machine always are. A
-    /// [protected](Server::protect) server leaves out the counts. A store that is no longer available does not take a node out of service: it is usually the
-    /// same for all nodes, which continue with their own memory.
+    /// [protected](Server::protect) server leaves out the counts. A store that is no longer
+    /// available does not take a node out of service: it is usually the same for all nodes, which
+    /// continue with their own memory.
     #[must_use]
     pub fn health(self, path: impl Into<String>) -> Self {
         // Set once, before the service is cloned.

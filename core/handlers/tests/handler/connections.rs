@@ -284,14 +284,6 @@ fn connections_without_a_server_refuse_edits() {
     assert_eq!(edit(), Ok(()));
     drop(endpoint);
     assert_eq!(edit(), Err(SendError::Closed));
-    #[cfg(feature = "http")]
-    {
-        let options = mcp_sansio::http::HttpServerOptions::new();
-        let http = linked(&connections).http(options, [7; 32], 7).unwrap();
-        assert_eq!(edit(), Ok(()));
-        drop(http);
-        assert_eq!(edit(), Err(SendError::Closed));
-    }
 }
 
 #[test]

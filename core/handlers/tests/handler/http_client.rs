@@ -16,7 +16,8 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::endpoint::{HttpEndpoint, HttpServer};
 use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,
+    Call, Client, ClientError, Connections, Elicit, Host, HostRequest, NoArguments, ReadResource,
+    SendError, Server,
 };
 
 use mcp_sansio_test::{Faults, Http, HttpPair, Pair, URL, connect_http};
@@ -301,4 +302,14 @@ fn a_subscription_fails_when_its_notifications_have_no_stream() {
         assert!(pair.run(subscription.next()).unwrap().is_none());
         pair.run(client.call_tool("forecast", &oslo())).unwrap();
     }
+}
+
+#[test]
+fn a_server_on_http_keeps_what_its_connections_edit() {
+    let connections = Connections::new();
+    let edit = || connections.edit_catalog(|_| ());
+    let http = mount(&server().connections(&connections));
+    assert_eq!(edit(), Ok(()));
+    drop(http);
+    assert_eq!(edit(), Err(SendError::Closed));
 }
