@@ -1,8 +1,7 @@
 use std::task::Poll;
 
-use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::protocol::{ListRootsParams, Root};
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{ErrorCode, Revision, Revisions};
 use mcp_sansio_handlers::{
     Call, Client, ClientError, Host, HostRequest, NoArguments, Server, blocking,
 };

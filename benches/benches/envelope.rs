@@ -7,7 +7,8 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mcp_sansio::Instant;
-use mcp_sansio::jsonrpc::{ParseLimits, RawJson, parse};
+use mcp_sansio::envelope::ParseLimits;
+use mcp_sansio::jsonrpc::{RawJson, parse};
 use mcp_sansio::peer::{Event, Server, ServerMachine, ServerOptions};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
 use serde::Deserialize;

@@ -7,9 +7,8 @@ use std::hint::black_box;
 use benches::budgets::{MISSED, missed};
 use benches::{Link, REVISIONS, tools};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use mcp_sansio::Revision;
 use mcp_sansio::peer::Limits;
-use mcp_sansio::protocol::{Capabilities, Method, Side};
+use mcp_sansio::{Capabilities, Method, Revision, Side};
 
 const TOOLS: usize = 10_000;
 

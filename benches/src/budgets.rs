@@ -5,8 +5,9 @@ use std::fmt;
 use std::hint::black_box;
 
 use mcp_sansio::Revision;
+use mcp_sansio::envelope::ParseLimits;
 use mcp_sansio::framing::SseDecoder;
-use mcp_sansio::jsonrpc::{ParseLimits, RawJson, parse};
+use mcp_sansio::jsonrpc::{RawJson, parse};
 use mcp_sansio::peer::Limits;
 
 use crate::{

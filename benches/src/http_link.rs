@@ -7,8 +7,8 @@ use mcp_sansio::http::{
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallOptions, ClientMachine, Event, ServerMachine};
-use mcp_sansio::protocol::{Implementation, Method, ServerCapabilities, ToolsCapability};
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
+use mcp_sansio::{Instant, Method, Revision, Revisions};
 
 use crate::link::{Arrived, echoed};
 

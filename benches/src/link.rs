@@ -6,8 +6,8 @@ use mcp_sansio::peer::{
     CallOptions, Client, ClientMachine, ClientOptions, Event, Limits, Request, Server,
     ServerMachine, ServerOptions,
 };
-use mcp_sansio::protocol::{Implementation, Method, ServerCapabilities, ToolsCapability};
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
+use mcp_sansio::{Instant, Method, Revision, Revisions};
 
 /// The options of the client and server of any number of pairs.
 #[derive(Clone, Debug)]

@@ -219,7 +219,8 @@ mod notifications_and_logs {
     use mcp_sansio_tokio::{self as mcp, Call, Host, NoArguments, Server};
 
     use mcp_sansio_tokio::peer::Event;
-    use mcp_sansio_tokio::protocol::{LoggingLevel, LoggingMessageParams, Method};
+    use mcp_sansio_tokio::protocol::LoggingMessageParams;
+    use mcp_sansio_tokio::{LoggingLevel, Method};
     use tokio::sync::mpsc;
 
     async fn connected(host: Host) -> Result<mcp::Client, mcp::Error> {

@@ -2,7 +2,7 @@
 
 mod an_extension_of_your_own {
     fn main() -> Result<(), Box<dyn std::error::Error>> {
-        use mcp_sansio_tokio::extension::{ExtensionMethod, HostExtension, ServerExtension};
+        use mcp_sansio_tokio::extension::{Extension, ExtensionMethod};
         use mcp_sansio_tokio::{Call, HandlerError, Host, NoArguments, Server};
         use serde::{Deserialize, Serialize};
 
@@ -34,12 +34,12 @@ mod an_extension_of_your_own {
 
         let settings = Settings { languages: vec!["en".into()] };
         let server = Server::new("greeter", "1.0.0")
-            .extension(ServerExtension::new(ID)?.settings(&settings)?.request(&GREET, greet))
+            .extension(Extension::new(ID)?.settings(&settings)?.request(&GREET, greet))
             .tool("about", "What the client supports", |call: Call<NoArguments>| {
                 // Any handler can ask what the client declared.
                 if call.client_extension(ID).is_some() { "greetings" } else { "text only" }
             });
-        let host = Host::new("demo", "1.0.0").extension(HostExtension::new(ID)?);
+        let host = Host::new("demo", "1.0.0").extension(Extension::new(ID)?);
 
         let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
         let greeting = pair.run(client.call_extension(&GREET, &Person { name: "Ada".into() }))?;
@@ -62,11 +62,8 @@ mod an_extension_of_your_own {
 
 mod requests_of_a_server_and_notifications {
     fn main() -> Result<(), Box<dyn std::error::Error>> {
-        use mcp_sansio_tokio::extension::{
-            ExtensionMethod, ExtensionNotification, HostExtension, ServerExtension,
-        };
-        use mcp_sansio_tokio::protocol::Side;
-        use mcp_sansio_tokio::{Call, HandlerError, Host, HostRequest, NoArguments, Server};
+        use mcp_sansio_tokio::extension::{Extension, ExtensionMethod, ExtensionNotification};
+        use mcp_sansio_tokio::{Call, HandlerError, Host, HostRequest, NoArguments, Server, Side};
         use serde::{Deserialize, Serialize};
 
         const ID: &str = "com.example/paint";
@@ -97,10 +94,9 @@ mod requests_of_a_server_and_notifications {
         }
 
         let server = Server::new("canvas", "1.0.0").tool("draw", "Draws a line", draw).extension(
-            ServerExtension::new(ID)?
-                .notification(&STROKE, |stroke| println!("{} cm", stroke.length)),
+            Extension::new(ID)?.notification(&STROKE, |stroke| println!("{} cm", stroke.length)),
         );
-        let paint = HostExtension::new(ID)?
+        let paint = Extension::new(ID)?
             .notification(&DRAWN, |stroke| println!("{} cm", stroke.length))
             .request(&COLOUR, |_: HostRequest<NoArguments>| Colour { name: "blue".into() });
         let host = Host::new("demo", "1.0.0").extension(paint);

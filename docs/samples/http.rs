@@ -27,7 +27,7 @@ mod server_card_a_draft {
 
         fn server() -> Result<Server, Box<dyn std::error::Error>> {
             let card = ServerCard::new("com.example/weather", "1.0.0", "Weather at a place")?
-                .title("Weather")
+                .title("Weather")?
                 .remote("https://mcp.example.com/mcp")?;
             let server = Server::new("weather", "1.0.0").card(card);
 
@@ -48,7 +48,7 @@ mod server_card_a_draft_2 {
 
     async fn run() -> Result<(), Box<dyn std::error::Error>> {
         let url = ServerCard::url_of(&Location::parse("https://mcp.example.com/mcp")?);
-        let card = ServerCard::parse(&Connector::new()?.fetch(url).await?)?;
+        let (card, _omissions) = ServerCard::parse(&Connector::new()?.fetch(url).await?)?;
         println!("{} {}", card.name, card.version);
 
         Ok(())

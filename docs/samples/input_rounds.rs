@@ -85,11 +85,7 @@ mod ask_the_model {
             let question = CreateMessageParams::new([SamplingMessage::user(prompt.as_str())], 200);
             return call.require_input("summary", question).into_result();
         };
-        let text = reply.content.as_slice().iter().find_map(|block| match block {
-            SamplingContent::Text(content) => Some(content.text.clone()),
-            _ => None,
-        });
-        Ok(text.unwrap_or_default())
+        Ok(reply.first_text().unwrap_or_default().to_owned())
     }
 
     #[tokio::main(flavor = "current_thread")]
@@ -245,7 +241,7 @@ mod failures_and_time {
     use mcp_sansio_tokio::Context;
     use mcp_sansio_tokio::HandlerError;
 
-    use mcp_sansio_tokio::protocol::Capability;
+    use mcp_sansio_tokio::Capability;
 
     fn check(call: &Context) -> Result<(), HandlerError> {
         if !call.capabilities().contains(Capability::ElicitationForm) {

@@ -70,8 +70,7 @@ mod all_messages {
         use mcp_sansio_tokio::middleware::{
             MessageMiddleware, MiddlewareMessage, MiddlewareResponse, RequestAction, ResponseAction,
         };
-        use mcp_sansio_tokio::protocol::Method;
-        use mcp_sansio_tokio::{self as mcp, Host, Server};
+        use mcp_sansio_tokio::{self as mcp, Host, Method, Server};
 
         /// Admits editors only, and adds a notice to the answer.
         struct Editors;
@@ -122,8 +121,7 @@ mod all_messages {
 mod notifications {
     fn main() {
         use mcp_sansio_tokio::middleware::NotificationAction;
-        use mcp_sansio_tokio::protocol::LoggingLevel;
-        use mcp_sansio_tokio::{Call, NoArguments, Server};
+        use mcp_sansio_tokio::{Call, LoggingLevel, NoArguments, Server};
 
         let server = Server::new("weather", "1.0.0")
             .logging()

@@ -91,11 +91,10 @@ mod prompts_and_completion {
 
     #[tokio::main(flavor = "current_thread")]
     async fn main() -> Result<(), mcp::Error> {
-        use mcp::protocol::{CompletionArgument, CompletionReference, PromptReference};
+        use mcp::protocol::{CompletionArgument, CompletionReference, Map, PromptReference};
         let (client, pair) = mcp_sansio_test::connect(&server(), &mcp::Host::new("test", "1.0.0"));
         tokio::spawn(pair.drive());
-        let prompt =
-            client.get_prompt("review", [("language".to_owned(), "Rust".to_owned())]).await?;
+        let prompt = client.get_prompt("review", Map::from([("language", "Rust")])).await?;
         assert_eq!(prompt.messages[0].content.as_text(), Some("A short review of Rust code:"));
         let error = client.get_prompt("review", []).await.unwrap_err();
         assert_eq!(error.as_refusal().unwrap().code.0, -32602);
@@ -129,6 +128,42 @@ mod changes_at_runtime {
             ))
         })??;
 
+        Ok(())
+    }
+
+    #[test]
+    fn runs() -> impl std::process::Termination {
+        main()
+    }
+}
+
+mod changes_at_runtime_2 {
+    use mcp_sansio_tokio::{self as mcp, Host};
+
+    #[tokio::main(flavor = "current_thread")]
+    async fn main() -> Result<(), mcp::Error> {
+        use mcp_sansio_tokio::{Call, HandlerError, NoArguments, Server, ServerItem};
+        use tokio::sync::oneshot;
+
+        async fn unlock(call: Call<NoArguments>) -> Result<&'static str, HandlerError> {
+            let (report, edited) = oneshot::channel();
+            call.edit_catalog(move |catalog| {
+                let open =
+                    ServerItem::tool("open", "Opens the door", |_: Call<NoArguments>| "open");
+                let _sent = report.send(catalog.add_item(open));
+            })?;
+            edited.await??; // for example the error of a name that is taken
+            Ok("There is a new tool: open.")
+        }
+
+        let server = Server::new("doors", "1.0.0").tool("unlock", "Unlocks the door", unlock);
+
+        let (client, pair) = mcp_sansio_test::connect(&server, &Host::new("test", "1.0.0"));
+        tokio::spawn(pair.drive());
+        let first = client.call_tool("unlock", &NoArguments {}).await?;
+        assert_eq!(first.first_text(), Some("There is a new tool: open."));
+        let second = client.call_tool("unlock", &NoArguments {}).await?;
+        assert_eq!(second.is_error, Some(true), "the name is taken");
         Ok(())
     }
 

@@ -163,7 +163,7 @@ mod state_3 {
         let server = Server::new("notes", "1.0.0").state(database).tool(
             "add",
             "Adds a note",
-            blocking(fallible(add)),
+            fallible(blocking(add)),
         );
 
         Ok(server)
@@ -188,7 +188,7 @@ mod state_3 {
 mod progress_logging_and_cancellation {
     use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
 
-    use mcp_sansio_tokio::protocol::LoggingLevel;
+    use mcp_sansio_tokio::LoggingLevel;
 
     fn server() -> Server {
         Server::new("importer", "1.0.0").logging().tool(
@@ -213,7 +213,7 @@ mod progress_logging_and_cancellation {
         let seen = Arc::clone(&logs);
         let host = mcp::Host::new("test", "1.0.0").observe(move |event| {
             if let Event::Notification(it) = event
-                && it.method == mcp::protocol::Method::Message
+                && it.method == mcp::Method::Message
             {
                 *seen.lock().unwrap() += 1;
             }

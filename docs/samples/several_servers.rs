@@ -58,7 +58,8 @@ mod several_servers {
     }
 }
 
-mod a_host_for_each_server {
+mod which_server_asks {
+    use mcp_sansio_tokio::peer::Event;
     use mcp_sansio_tokio::protocol::{ElicitParams, ElicitResult};
     use mcp_sansio_tokio::{self as mcp, AnyConnection, Host, HostRequest, Servers, ServersConfig};
 
@@ -66,19 +67,22 @@ mod a_host_for_each_server {
         ElicitResult::decline()
     }
 
-    fn start(servers: Servers<AnyConnection>, config: ServersConfig) {
-        for (name, spec) in config.servers {
-            let server = name.clone();
-            let ask = async move |question: HostRequest<ElicitParams>| {
+    fn start(
+        servers: Servers<AnyConnection>,
+        config: ServersConfig,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        let host = Host::new("editor", "1.0.0")
+            .on_elicit(async |question: HostRequest<ElicitParams>| {
+                let server = question.server.unwrap_or_default();
                 Ok(ask_user(&server, question.params).await)
-            };
-            let host = Host::new("editor", "1.0.0").on_elicit(ask);
-            let mut one = ServersConfig::default();
-            one.servers.insert(name, spec);
-            if let Err(error) = mcp::connect_servers(&servers, one, &host) {
-                eprintln!("{error}");
-            }
-        }
+            })
+            .observe_servers(|server, event| {
+                if let Event::Violation(violation) = event {
+                    eprintln!("{}: {violation}", server.unwrap_or_default());
+                }
+            });
+        mcp::connect_servers(&servers, config, &host)?;
+        Ok(())
     }
 }
 
@@ -143,6 +147,11 @@ mod several_transports {
         tokio::spawn(servers.connect("weather", connect, tokio::time::sleep)?);
         servers.ready(tokio::time::sleep(std::time::Duration::from_secs(10))).await;
 
+        let said = servers.with_connection("files", |connection| connection.stderr_tail())?;
+        if let Some(connection) = servers.remove("files") {
+            connection.shutdown().await?;
+        }
+        drop(said);
         for (_, connection) in servers.close() {
             connection.shutdown().await?;
         }

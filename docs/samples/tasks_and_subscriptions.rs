@@ -4,9 +4,9 @@ mod subscriptions {
     use mcp_sansio_tokio::HandlerError;
 
     use mcp_sansio_tokio::protocol::{
-        Method, Resource, ResourceUpdatedParams, SubscriptionFilter, TextResourceContents,
+        Resource, ResourceUpdatedParams, SubscriptionFilter, TextResourceContents,
     };
-    use mcp_sansio_tokio::{self as mcp, Call, Host, NoArguments, ReadResource, Server};
+    use mcp_sansio_tokio::{self as mcp, Call, Host, Method, NoArguments, ReadResource, Server};
 
     #[tokio::main(flavor = "current_thread")]
     async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -132,8 +132,9 @@ mod in_a_client_2 {
     use mcp_sansio_tokio::{self as mcp, Call, Host, NoArguments, Server, task_settings};
     use std::time::Duration;
 
+    use mcp_sansio_tokio::Method;
     use mcp_sansio_tokio::jsonrpc::RawJson;
-    use mcp_sansio_tokio::protocol::{CreateTaskResult, Method, TASKS_EXTENSION, TaskStatus};
+    use mcp_sansio_tokio::protocol::{CreateTaskResult, TASKS_EXTENSION, TaskStatus};
 
     #[tokio::main(flavor = "current_thread")]
     async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -337,8 +337,8 @@ mod errors {
 mod errors_of_your_own {
     use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
 
-    use mcp_sansio_tokio::jsonrpc::{ErrorCode, ErrorObject};
-    use mcp_sansio_tokio::{HandlerError, IntoHandlerError, fallible};
+    use mcp_sansio_tokio::jsonrpc::ErrorObject;
+    use mcp_sansio_tokio::{ErrorCode, HandlerError, IntoHandlerError, fallible};
 
     #[derive(Debug)]
     enum StoreError {

@@ -4,12 +4,12 @@
 use std::io::{self, Read, Write};
 use std::task::{Context, Waker};
 
-use mcp_sansio::Instant;
 use mcp_sansio::catalog::Catalog;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{self, Event, ServerMachine, ServerOptions};
-use mcp_sansio::protocol::{CallToolResult, Implementation, Method, Tool};
+use mcp_sansio::protocol::{CallToolResult, Implementation, Tool};
 use mcp_sansio::stream::{Action, OnEvent, StreamConnection, StreamSettings};
+use mcp_sansio::{Instant, Method};
 use mcp_sansio_std::now;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -17,6 +17,6 @@ fn main() -> Result<(), mcp::Error> {
         .on_progress(|progress| eprintln!("{} of 2", progress.progress))
         .wait()?;
     println!("{}", report.first_text().unwrap_or("no text"));
-    client.shutdown()?;
+    client.shutdown().wait()?;
     Ok(())
 }

@@ -42,13 +42,14 @@ pub(crate) const LAYERS: &[&[Module]] = &[
 ];
 
 /// Modules below all layers, which are independent of the protocol and may name one another.
-pub(crate) const FOUNDATION: [&str; 5] =
-    ["backoff", "caller", "instant", "panic_guard", "printable"];
+pub(crate) const FOUNDATION: [&str; 6] =
+    ["backoff", "caller", "instant", "invalid_value", "panic_guard", "printable"];
 
 /// Files with public items that are left out of the documentation, in `core/*/src`: methods of
-/// traits that only the crate implements or overrides, and what only its own handlers make.
-const HIDING: [&str; 4] =
-    ["jsonrpc/writer.rs", "middleware/around.rs", "protocol/wire.rs", "reply.rs"];
+/// traits that only the crate implements or overrides, what only its own handlers make, and macros
+/// for the crates of this workspace.
+const HIDING: [&str; 5] =
+    ["jsonrpc/writer.rs", "lib.rs", "middleware/around.rs", "protocol/wire.rs", "reply.rs"];
 
 /// A module of the machine crate.
 #[derive(Debug)]

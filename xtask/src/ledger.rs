@@ -23,7 +23,8 @@ const OPEN: &str = "docs/rules/open.txt";
 
 /// The areas in the ledger of the extensions whose rules have to be cited or listed as open. Rules
 /// of other areas may be cited.
-const EXTENSION_AREAS: [&str; 3] = ["apps", "ext", "skills"];
+const EXTENSION_AREAS: [&str; 8] =
+    ["apps", "dpop", "ema", "ext", "oauth-client-credentials", "server-card", "skills", "wif"];
 
 /// The parsed arguments.
 #[derive(Default)]

@@ -176,7 +176,7 @@ mod on_threads {
         assert_eq!((client.era(), server.starts()), (Some(Era::Legacy), 2));
         let result = client.call_tool("any", &NoArguments {}).wait().unwrap();
         assert_eq!(result.content[0].as_text(), Some("called"));
-        assert!(client.shutdown().unwrap().status.success());
+        assert!(client.shutdown().wait().unwrap().status.success());
         let refused = spawn(broken(&server), &host()).unwrap_err();
         let Error::Closed { stderr_tail, .. } = refused else { panic!("{refused:?}") };
         assert_eq!((stderr_tail, server.starts()), (vec!["no such option".to_owned()], 4));

@@ -89,11 +89,11 @@ impl Adapter for OnThreads {
     }
 
     async fn wait(&mut self) -> ExitReport {
-        self.0.wait().unwrap()
+        mcp_sansio_std::block_on(self.0.wait()).unwrap()
     }
 
     async fn shutdown(self, grace_periods: GracePeriods) -> ExitReport {
-        self.0.shutdown(grace_periods).unwrap()
+        mcp_sansio_std::block_on(self.0.shutdown(grace_periods)).unwrap()
     }
 
     async fn count_frames(stream: Self::Stream) -> usize {
@@ -176,6 +176,30 @@ async fn ends_with_its_launcher<A: Adapter>() {
         let report = child.shutdown(short()).await;
         assert_eq!(report.status.code(), code, "{script}: {report}");
         gone::<A>(id).await;
+    }
+}
+
+/// A server that saves its state on `SIGTERM`, behind a launcher that ends before it, and whose
+/// standard error is not that of the launcher.
+async fn has_time_to_end<A: Adapter>() {
+    let server = "file=$(mktemp); (trap 'sleep 0.3; echo saved >$file; exit' TERM; echo $file >&2; \
+                  exec >/dev/null 2>&1; while :; do sleep 0.05; done) &";
+    for (launcher, is_shut_down) in
+        [("wait", true), ("cat >/dev/null", true), ("cat >/dev/null", false)]
+    {
+        let (mut child, stream) = A::spawn(shell(&format!("{server} {launcher}")));
+        while child.stderr_tail().is_empty() {
+            A::pause().await;
+        }
+        drop(stream);
+        let report = if is_shut_down {
+            child.shutdown(grace_periods(Duration::from_millis(100), LOADED_MACHINE)).await
+        } else {
+            child.wait().await
+        };
+        let file = &report.stderr_tail[0];
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "saved\n", "{launcher}: {report}");
+        std::fs::remove_file(file).unwrap();
     }
 }
 
@@ -281,6 +305,7 @@ macro_rules! on_each_adapter {
 
 on_each_adapter! {
     a_server_ends_with_its_launcher: ends_with_its_launcher,
+    a_server_has_time_to_end_after_its_launcher: has_time_to_end,
     a_server_ends_after_its_launcher_failed: ends_after_its_launcher_failed,
     the_end_of_a_server_does_not_wait_for_a_daemon: is_not_held_up_by_a_daemon,
     a_server_can_write_until_it_exits: can_write_to_the_end,

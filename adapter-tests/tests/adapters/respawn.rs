@@ -96,7 +96,7 @@ fn a_connection_outlives_its_server_with_threads() {
     // A call that is in flight when the process ends is lost.
     while call(&client, "id").wait().is_err() {}
     assert_ne!(client.id().unwrap(), id);
-    assert!(client.shutdown().unwrap().status.success());
+    assert!(client.shutdown().wait().unwrap().status.success());
 }
 
 #[tokio::test]

@@ -1,13 +1,14 @@
 //! Servers of several transports behind one list: a child process and a server on HTTP.
 #![cfg(unix)]
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Shutdown, TcpListener};
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use adapter_tests::block_on_smol;
+use mcp_sansio::peer::Event;
 use mcp_sansio_handlers::{
     Call, Host, NoArguments, Server, ServerConnection, ServerState, Servers, ServersConfig,
 };
@@ -97,12 +98,11 @@ async fn any_connection_to_a_child_process_kills_it_and_reports_its_end() {
 
 #[test]
 fn children_and_servers_on_http_are_in_one_list_with_threads() {
-    use mcp_sansio_std::{AnyConnection, HttpListener, HttpService, Wait, block_on, sleep};
+    use mcp_sansio_std::{AnyConnection, Wait, block_on, serve_http, sleep};
 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let service = HttpService::new(&remote(), Default::default()).unwrap();
-    std::thread::spawn(|| HttpListener::new(listener).serve(service).unwrap());
+    std::thread::spawn(|| serve_http(remote(), listener).unwrap());
     let (host, other) = (Host::new("host", "1"), Host::new("host", "1"));
     let servers = Servers::<AnyConnection>::new();
     let spawn = async move || mcp_sansio_std::spawn(child(), &host).map(AnyConnection::from);
@@ -162,10 +162,19 @@ impl Configured {
         let (sender, requests) = channel();
         std::thread::spawn(move || {
             for stream in refusing.incoming() {
-                let (mut stream, mut head) = (stream.unwrap(), [0; 4096]);
-                let length = stream.read(&mut head).unwrap_or(0);
-                let request = String::from_utf8_lossy(&head[..length]).into_owned();
-                let _ = write!(stream, "HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n");
+                let mut stream = BufReader::new(stream.unwrap());
+                let mut request = String::new();
+                while !request.ends_with("\r\n\r\n") {
+                    assert!(stream.read_line(&mut request).unwrap() > 0, "{request}");
+                }
+                // The client asks again, with the handshake of older revisions, and would do so on
+                // this connection if it did not hear that it ends.
+                let fields = "connection: close\r\ncontent-length: 0";
+                write!(stream.get_mut(), "HTTP/1.1 401 No\r\n{fields}\r\n\r\n").unwrap();
+                stream.get_mut().shutdown(Shutdown::Write).unwrap();
+                // A connection that is closed before its body is read is reset, which may overtake
+                // the answer.
+                let _ = std::io::copy(&mut stream, &mut std::io::sink());
                 if sender.send(request).is_err() {
                     return;
                 }
@@ -219,9 +228,19 @@ async fn the_servers_of_a_configuration_are_started_and_the_others_named_on_toki
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let configured = Configured::new(&format!("http://{}/mcp", listener.local_addr().unwrap()));
     tokio::spawn(mcp_sansio_tokio::serve_http(remote(), listener));
-    let (servers, host) = (Servers::<mcp_sansio_tokio::AnyConnection>::new(), Host::new("h", "1"));
+    let (sender, opened) = channel();
+    let host = Host::new("h", "1").observe_servers(move |server, event| {
+        if let Event::Opened(_) = event {
+            sender.send(server.unwrap().to_owned()).unwrap();
+        }
+    });
+    let servers = Servers::<mcp_sansio_tokio::AnyConnection>::new();
     mcp_sansio_tokio::connect_servers(&servers, configured.config.clone(), &host).unwrap();
     configured.check(&servers, tokio::time::sleep).await;
+    let mut opened: Vec<_> = opened.try_iter().collect();
+    opened.sort_unstable();
+    assert_eq!(opened, ["child", "remote"]);
+    assert!(servers.with_connection("child", |it| it.id()).unwrap().is_some());
     for (_, connection) in servers.close() {
         connection.shutdown().await.unwrap();
     }
@@ -249,14 +268,11 @@ fn the_servers_of_a_configuration_are_started_and_the_others_named_on_smol() {
 
 #[test]
 fn the_servers_of_a_configuration_are_started_and_the_others_named_with_threads() {
-    use mcp_sansio_std::{
-        AnyConnection, HttpListener, HttpService, Wait, block_on, connect_servers, sleep,
-    };
+    use mcp_sansio_std::{AnyConnection, Wait, block_on, connect_servers, serve_http, sleep};
 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let configured = Configured::new(&format!("http://{}/mcp", listener.local_addr().unwrap()));
-    let service = HttpService::new(&remote(), Default::default()).unwrap();
-    std::thread::spawn(|| HttpListener::new(listener).serve(service).unwrap());
+    std::thread::spawn(|| serve_http(remote(), listener).unwrap());
     let (servers, host) = (Servers::<AnyConnection>::new(), Host::new("h", "1"));
     connect_servers(&servers, configured.config.clone(), &host).unwrap();
     block_on(configured.check(&servers, sleep));
@@ -289,13 +305,19 @@ async fn the_error_of_a_silent_server_has_its_program_its_time_and_its_last_word
 }
 
 #[tokio::test]
-async fn no_server_of_a_configuration_is_started_if_one_has_an_ambiguous_name() {
+async fn an_ambiguous_name_of_a_configuration_ends_its_server_alone() {
     let text = r#"{"servers":{"a":{"command":"no-such-program"},"a_b":{"command":"other"}}}"#;
     let servers = Servers::<mcp_sansio_tokio::AnyConnection>::new();
     let config = ServersConfig::parse(text, |_| None).unwrap();
-    let refused = mcp_sansio_tokio::connect_servers(&servers, config, &Host::new("h", "1"));
-    assert!(refused.unwrap_err().to_string().contains("a_b"));
-    assert!(servers.states().is_empty());
+    let host = Host::new("h", "1");
+    mcp_sansio_tokio::connect_servers(&servers, config.clone(), &host).unwrap();
+    let states = servers.states();
+    let [(_, ServerState::Connecting), (_, ServerState::Ended { error })] = &*states else {
+        panic!("{states:?}")
+    };
+    assert!(error.to_string().contains("rename one of the servers"), "{error}");
+    let again = mcp_sansio_tokio::connect_servers(&servers, config, &host).unwrap_err();
+    assert_eq!(again.to_string(), r#"there is a server "a" already"#);
 }
 
 // ------------------------------------------------------------------ any reader and writer

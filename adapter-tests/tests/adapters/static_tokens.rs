@@ -4,11 +4,10 @@ use mcp_sansio_std::auth::protected_resource::{Operation, StaticTokens};
 use mcp_sansio_std::http::Location;
 use mcp_sansio_std::{
     Call, ClientError, ConnectError, Connector, Error, Host, HttpClientOptions, HttpConnection,
-    HttpListener, HttpService, NoArguments, Principal, ProtectedResource, Proxy, Server,
-    VerifiedToken, Wait, connect_with,
+    NoArguments, Principal, ProtectedResource, Proxy, Server, VerifiedToken, Wait, connect_with,
+    serve_http,
 };
 
-use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::peer::{Failure, TransportFailure};
 
 /// Starts a server with two tools, of which `delete` needs a scope, and returns its URL.
@@ -33,8 +32,7 @@ fn serve() -> String {
         |_: Call<NoArguments>| "deleted",
     );
     let server = server.protect(resource, move |check| tokens.check(&check));
-    let service = HttpService::new(&server, HttpServerOptions::new()).unwrap();
-    std::thread::spawn(|| HttpListener::new(listener).serve(service).unwrap());
+    std::thread::spawn(|| serve_http(server, listener).unwrap());
     url
 }
 

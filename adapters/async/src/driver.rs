@@ -201,10 +201,8 @@ fn fault(error: io::Error, broken: fn(io::Error) -> DriveError) -> Fault<DriveEr
     }
 }
 
-impl<E: fmt::Debug, S, T> fmt::Debug for Driver<E, S, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver").field("connection", &self.connection).finish_non_exhaustive()
-    }
+mcp_sansio::partial_debug! {
+    impl<E: fmt::Debug, S, T> Debug for Driver<E, S, T> { connection, .. }
 }
 
 // ------------------------------------------------------------------ stream

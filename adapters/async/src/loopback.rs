@@ -18,6 +18,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use async_lock::Mutex;
+use mcp_sansio::InvalidValue;
 use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 
 use crate::network::Network;
@@ -26,7 +27,7 @@ use crate::{ByteStream, Runtime};
 
 use request::{CONNECTION_TIME, PATH, ParsedRequest, REQUEST_LENGTH_MAX, RedirectAddress, Reply};
 
-pub use request::{CONNECTIONS_MAX, InvalidRedirectAddress, USER_TIME};
+pub use request::{CONNECTIONS_MAX, USER_TIME};
 
 /// The redirect target for a user who signs in with a browser on this computer: a listener on
 /// 127.0.0.1 that answers the browser and receives the redirect.
@@ -79,7 +80,7 @@ impl<N: Network> Loopback<N> {
     /// # Errors
     ///
     /// The path is invalid: the caller's fault.
-    pub fn path(mut self, path: impl Into<String>) -> Result<Self, InvalidRedirectAddress> {
+    pub fn path(mut self, path: impl Into<String>) -> Result<Self, InvalidValue> {
         self.address = self.address.with_path(path)?;
         Ok(self)
     }
@@ -91,7 +92,7 @@ impl<N: Network> Loopback<N> {
         self
     }
 
-    /// Limits the time for a user to sign in. 5 min by default.
+    /// Limits the time for a user to sign in, once the page is shown. 5 min by default.
     #[must_use]
     pub const fn timeout(mut self, time: Duration) -> Self {
         self.time = time;
@@ -117,7 +118,7 @@ impl<N: Network> Loopback<N> {
     /// Shows the user the page of the authorization server, with `open`, and waits for the redirect
     /// that answers this request. Returns its target. Only the first such redirect is accepted;
     /// other requests are refused while waiting continues. Concurrent calls run one after the
-    /// other.
+    /// other, each with its full time: drop one that is no longer of use.
     ///
     /// # Errors
     ///
@@ -136,12 +137,7 @@ impl<N: Network> Loopback<N> {
             }
             let answers = |target: &str| request.is_answered_by(target);
             let redirect = loopback.redirect(answers, || open(&request.url)).await;
-            let late = || {
-                ActionFailure::Failed(
-                    "the user did not complete signing in within the time limit".into(),
-                )
-            };
-            redirect.ok_or_else(late)
+            redirect.ok_or(ActionFailure::TimedOut)
         }
     }
 
@@ -152,12 +148,10 @@ impl<N: Network> Loopback<N> {
         answers: impl Fn(&str) -> bool,
         open: impl FnOnce(),
     ) -> Option<String> {
-        let waited = async {
-            let _turn = self.socket.turn.lock().await;
-            open();
-            self.accept_until(answers).await
-        };
-        timeout(&self.runtime, self.time, waited).await
+        // Before the time begins, as an earlier sign-in may take all of its own.
+        let _turn = self.socket.turn.lock().await;
+        open();
+        timeout(&self.runtime, self.time, self.accept_until(answers)).await
     }
 
     async fn accept_until(&self, answers: impl Fn(&str) -> bool) -> String {

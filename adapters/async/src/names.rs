@@ -33,7 +33,8 @@ pub use crate::{self as adapter, panic_guard, seed};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 pub use mcp_sansio::{
-    self as machine, Caller, Principal, Revision, Revisions, jsonrpc, peer, protocol,
+    self as machine, Caller, Capabilities, Capability, ErrorCode, LoggingLevel, Method, Principal,
+    Revision, Revisions, Side, jsonrpc, peer, protocol,
 };
 #[cfg(all(feature = "auth", feature = "http-server"))]
 pub use mcp_sansio_auth::JwtVerifier;

@@ -15,6 +15,13 @@ pub trait Runtime: Clone + fmt::Debug + Send + Sync + Unpin + 'static {
     /// A timer of this runtime. All its timers share one clock.
     type Timer: Timer + Send + Unpin + 'static;
 
+    /// Concurrent connections of an HTTP listener by default. 16,384, which suits cheap tasks.
+    const CONNECTIONS_MAX: usize = 16_384;
+
+    /// Concurrent handlers that an HTTP server can have at most, whatever its limits say. For
+    /// runtimes whose tasks have a thread each.
+    const HANDLERS_MAX: usize = usize::MAX;
+
     /// Returns the runtime that the caller runs in.
     ///
     /// # Panics

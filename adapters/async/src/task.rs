@@ -33,14 +33,27 @@ where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    let state = State { progress: Progress::Running, aborted: false, task: None, handle: None };
-    let shared = Arc::new(Shared(Mutex::new(state)));
-    let end = EndGuard(Arc::clone(&shared));
+    let (task, end) = unstarted();
     runtime.spawn(async move {
         let output = until_aborted(&end.0, future).await;
         end.0.end(output);
     });
-    Task(shared)
+    task
+}
+
+/// Runs a function on a thread that may block, and returns a handle to it.
+pub(crate) fn spawn_blocking<R: Runtime, T: Send + 'static>(
+    function: impl FnOnce() -> T + Send + 'static,
+) -> Task<T> {
+    let (task, end) = unstarted();
+    R::spawn_blocking(Box::new(move || end.0.end(Some(function()))));
+    task
+}
+
+fn unstarted<T>() -> (Task<T>, EndGuard<T>) {
+    let state = State { progress: Progress::Running, aborted: false, task: None, handle: None };
+    let shared = Arc::new(Shared(Mutex::new(state)));
+    (Task(Arc::clone(&shared)), EndGuard(shared))
 }
 
 async fn until_aborted<F: Future>(shared: &Shared<F::Output>, future: F) -> Option<F::Output> {

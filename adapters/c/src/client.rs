@@ -10,14 +10,14 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use core::time::Duration;
 
-use mcp_sansio::Instant;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     CallHandle, CallOptions, Client, ClientMachine, ClientOptions, CommandError, Ended, Event,
     Failure, InputHandle, Limits, Subject,
 };
-use mcp_sansio::protocol::{CallToolParams, ClientCapabilities, Implementation, Method};
+use mcp_sansio::protocol::{CallToolParams, ClientCapabilities, Implementation};
 use mcp_sansio::stream::StreamSettings;
+use mcp_sansio::{ErrorCode, Instant, Method};
 
 use crate::connection::{Connection, Side, millis};
 use crate::{
@@ -399,6 +399,7 @@ pub extern "C" fn mcp_client_answer(
     respond(
         client,
         input,
+        now,
         || json_object(answer),
         |machine, handle, answer| {
             machine.answer_input_with(handle, &answer, Instant::from_millis(now))
@@ -418,6 +419,7 @@ pub extern "C" fn mcp_client_refuse(
     respond(
         client,
         input,
+        now,
         || string(message),
         |machine, handle, message| {
             let error = ErrorObject::new(ErrorCode(code.into()), message);
@@ -447,10 +449,12 @@ fn start(
     })())
 }
 
-/// Reads an answer and sends it. An input request whose answer cannot be read still waits.
+/// Reads an answer and sends it. An input request whose answer cannot be read still waits. The
+/// machine may end the call: after a refusal, or if it has asked too often.
 fn respond<T>(
     client: *mut McpClient,
     input: u64,
+    now: u64,
     read: impl FnOnce() -> Result<T, McpError>,
     send: impl FnOnce(&mut Client, InputHandle, T) -> Result<(), CommandError>,
 ) -> McpError {
@@ -462,6 +466,8 @@ fn respond<T>(
         let handle = inputs[position.ok_or(McpError::NotDue)?].1;
         send(&mut machine, handle, answer)?;
         inputs.retain(|(id, _)| *id != input);
+        drop((machine, inputs));
+        client.0.deliver(now);
         Ok(())
     })())
 }

@@ -21,7 +21,8 @@ use core::mem::MaybeUninit;
 use core::ptr;
 
 use mcp_sansio::catalog::CatalogError;
-use mcp_sansio::jsonrpc::{RawJson, write_string};
+use mcp_sansio::envelope::write_string;
+use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::CommandError;
 
 /// Why a function failed. `mcp_error_text` describes each.

@@ -7,19 +7,19 @@ use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use mcp_sansio::Instant;
 use mcp_sansio::catalog::{Attachments, CatalogError, ItemId};
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     CommandError, Event, Limits, Request, RequestHandle, Server, ServerMachine, ServerOptions,
     Subject,
 };
 use mcp_sansio::protocol::{
-    CallToolResult, CapabilitySettings, ContentBlock, GetPromptResult, Implementation,
-    LoggingLevel, Method, Prompt, PromptMessage, ReadResourceResult, Resource, ServerCapabilities,
-    TextResourceContents, TextResult, Tool,
+    CallToolResult, CapabilitySettings, ContentBlock, GetPromptResult, Implementation, Prompt,
+    PromptMessage, ReadResourceResult, Resource, ServerCapabilities, TextResourceContents,
+    TextResult, Tool,
 };
 use mcp_sansio::stream::StreamSettings;
+use mcp_sansio::{ErrorCode, Instant, LoggingLevel, Method};
 use mcp_sansio_sync::Arc;
 
 use crate::connection::{Connection, Numbers, Side, millis};

@@ -16,7 +16,8 @@ use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettin
 #[non_exhaustive]
 pub enum DriveError<R: Error, W: Error> {
     /// Reading failed more often in a row than [allowed](crate::StreamSettings::read_errors_max).
-    /// The endpoint treats the input as ended.
+    /// The endpoint treats the input as ended. `Interrupted` and `TimedOut` do not count: the operation
+    /// is tried again, so a transport must report the loss of its peer as another kind.
     #[error("reading from the other side failed: {0}")]
     Read(#[source] R),
     /// Writing failed, other than by a disconnect. Unsent output is lost.
@@ -27,12 +28,25 @@ pub enum DriveError<R: Error, W: Error> {
     WriteZero,
 }
 
-/// Classifies an error for the connection.
-pub(crate) fn fault<T: Error, X>(error: T, broken: fn(T) -> X) -> Fault<X> {
+/// Classifies an error for the connection. `None`: nothing was transferred and nothing is lost. The
+/// operation is tried again, after other tasks could run.
+pub(crate) fn fault<T: Error, X>(error: T, broken: fn(T) -> X) -> Option<Fault<X>> {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected};
     match error.kind() {
-        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected => Fault::Gone,
-        _ => Fault::Broken(broken(error)),
+        ErrorKind::Interrupted | ErrorKind::TimedOut => None,
+        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected => Some(Fault::Gone),
+        _ => Some(Fault::Broken(broken(error))),
+    }
+}
+
+/// Classifies the outcome of an operation, like [`fault`].
+pub(crate) fn classify<T, E: Error, X>(
+    outcome: Result<T, E>,
+    broken: fn(E) -> X,
+) -> Option<Result<T, Fault<X>>> {
+    match outcome {
+        Ok(value) => Some(Ok(value)),
+        Err(error) => fault(error, broken).map(Err),
     }
 }
 
@@ -123,7 +137,10 @@ impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
                 let mut decoder = mem::replace(connection.borrow_mut().decoder_mut(), lent);
                 let read = reader.read(decoder.space()).await;
                 *connection.borrow_mut().decoder_mut() = decoder;
-                let read = read.map_err(|error| fault(error, DriveError::Read));
+                let Some(read) = classify(read, DriveError::Read) else {
+                    yield_now().await;
+                    continue;
+                };
                 connection.borrow_mut().handle_read(read, clock.now());
                 moved.set(true);
                 pause().await;
@@ -137,10 +154,7 @@ impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
                     let took = || connection.borrow_mut().handle_written(clock.now());
                     write(&mut writer, &output[..length], took).await
                 } else if needs_flush && !output.is_empty() {
-                    let flushed = writer.flush().await;
-                    flushed
-                        .map(|()| connection.borrow_mut().handle_flushed())
-                        .map_err(|error| fault(error, DriveError::Write))
+                    flush(&mut writer).await.map(|()| connection.borrow_mut().handle_flushed())
                 } else {
                     pause().await;
                     Ok(())
@@ -199,25 +213,52 @@ impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
     }
 }
 
-async fn write<R: Error, W: Write>(
+pub(crate) async fn write<R: Error, W: Write>(
     writer: &mut W,
     mut bytes: &[u8],
     took: impl Fn(),
 ) -> Result<(), Fault<DriveError<R, W::Error>>> {
     while !bytes.is_empty() {
-        match writer.write(bytes).await {
-            Ok(0) => return Err(Fault::Broken(DriveError::WriteZero)),
-            Ok(length) => bytes = bytes.get(length..).unwrap_or_default(),
-            Err(error) => return Err(fault(error, DriveError::Write)),
+        match classify(writer.write(bytes).await, DriveError::Write) {
+            Some(Ok(0)) => return Err(Fault::Broken(DriveError::WriteZero)),
+            Some(Ok(length)) => {
+                bytes = bytes.get(length..).unwrap_or_default();
+                took();
+            }
+            Some(Err(fault)) => return Err(fault),
+            None => yield_now().await,
         }
-        took();
     }
     Ok(())
+}
+
+pub(crate) async fn flush<R: Error, W: Write>(
+    writer: &mut W,
+) -> Result<(), Fault<DriveError<R, W::Error>>> {
+    loop {
+        match classify(writer.flush().await, DriveError::Write) {
+            Some(flushed) => return flushed,
+            None => yield_now().await,
+        }
+    }
 }
 
 /// Waits until `condition` holds. It is checked whenever the driver is polled.
 pub(crate) async fn until(condition: impl Fn() -> bool) {
     poll_fn(|_| if condition() { Poll::Ready(()) } else { Poll::Pending }).await;
+}
+
+/// Yields to other tasks: the executor polls the driver again.
+pub(crate) async fn yield_now() {
+    let first = Cell::new(true);
+    poll_fn(|cx| {
+        if !first.replace(false) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Yields to the other parts.
@@ -235,10 +276,8 @@ pub(crate) async fn first(one: impl Future<Output = ()>, other: impl Future<Outp
     .await;
 }
 
-impl<E: fmt::Debug, R: Read, W: Write, C> fmt::Debug for Driver<'_, E, R, W, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver").field("connection", &self.connection).finish_non_exhaustive()
-    }
+mcp_sansio::partial_debug! {
+    impl<E: fmt::Debug, R: Read, W: Write, C> Debug for Driver<'_, E, R, W, C> { connection, .. }
 }
 
 /// Puts the messages on a line into packets with a checksum, for either driver. Both sides of the

@@ -1,4 +1,4 @@
-use embassy_time::Timer;
+use embassy_time::{Duration, Timer};
 use mcp_sansio::Instant;
 
 use crate::Clock;
@@ -14,11 +14,16 @@ impl Clock for EmbassyClock {
     }
 
     async fn wait_until(&self, deadline: Instant) {
-        // Rounded up to the next microsecond, so that the deadline has passed when the timer fires.
+        // Rounded up to the next microsecond and tick, so that the deadline has passed when the timer
+        // fires: some drivers count 32,768 ticks a second.
         let micros = deadline.as_nanos().div_ceil(1000);
-        // A deadline that exceeds the range of the driver's ticks is never reached.
-        let at = embassy_time::Instant::try_from_micros(micros);
-        Timer::at(at.unwrap_or(embassy_time::Instant::MAX)).await;
+        let at = match embassy_time::Instant::try_from_micros(micros) {
+            Some(at) if at.as_micros() < micros => at + Duration::from_ticks(1),
+            Some(at) => at,
+            // A deadline that exceeds the range of the driver's ticks is never reached.
+            None => embassy_time::Instant::MAX,
+        };
+        Timer::at(at).await;
     }
 }
 
@@ -30,7 +35,7 @@ mod tests {
 
     // Provides the critical section for the timers.
     use critical_section as _;
-    use embassy_time::{Duration, MockDriver};
+    use embassy_time::MockDriver;
 
     use super::*;
 

@@ -17,8 +17,8 @@ use mcp_sansio::stream::Fault;
 use mcp_sansio::{Caller, Instant};
 use mcp_sansio_handlers::handler::Threading;
 
-use crate::driver::{fault, first, pause, until};
-use crate::{Clock, DriveError, HttpBuffers, HttpBuffersTooShort, HttpService, NextPoll};
+use crate::driver::{classify, fault, first, flush, pause, until, write, yield_now};
+use crate::{Clock, DriveError, HttpBuffers, HttpService, HttpServiceError, NextPoll};
 
 type SocketFault<E> = Fault<DriveError<E, E>>;
 
@@ -332,7 +332,7 @@ impl Answer {
         }
         if exchange.is_none() {
             // RFC 9110, section 8.6
-            if head.status != Status::NO_CONTENT {
+            if !matches!(head.status.0, 204 | 304) {
                 write!(part, "content-length: {}\r\n", response.body.len())?;
             }
         } else if !request.is_old {
@@ -387,7 +387,7 @@ impl<K: Threading> HttpService<K> {
     pub fn connection<'b>(
         &self,
         buffers: HttpBuffers<'b>,
-    ) -> Result<HttpConnection<'b>, HttpBuffersTooShort> {
+    ) -> Result<HttpConnection<'b>, HttpServiceError> {
         let chunk = self.server().machine().options().limits_ref().chunk_bytes_max;
         buffers.check(chunk)?;
         Ok(HttpConnection {
@@ -442,11 +442,12 @@ impl HttpConnection<'_> {
                     _ => None,
                 },
                 Ok(true) => None,
-                Err(Fault::Broken(error)) => Some(Err(error)),
-                Err(_) => Some(Ok(NextPoll::Closed)),
+                Err(None) => Some(Ok(NextPoll::Now)),
+                Err(Some(Fault::Broken(error))) => Some(Err(error)),
+                Err(Some(_)) => Some(Ok(NextPoll::Closed)),
             };
             if let Some(ended) = ended {
-                if !matches!(ended, Ok(NextPoll::Wait(_))) {
+                if matches!(ended, Ok(NextPoll::Closed) | Err(_)) {
                     self.reset(service, now);
                 }
                 return ended;
@@ -455,11 +456,12 @@ impl HttpConnection<'_> {
         Ok(NextPoll::Now)
     }
 
-    /// Reads and writes what the socket has and takes. Returns whether there was any.
+    /// Reads and writes what the socket has and takes. Returns whether there was any. The error is
+    /// `None` if it must be tried again.
     fn transfer<S: Read + ReadReady + Write + WriteReady>(
         &mut self,
         socket: &mut S,
-    ) -> Result<bool, SocketFault<S::Error>> {
+    ) -> Result<bool, Option<SocketFault<S::Error>>> {
         let mut moved = false;
         let broken = |error| fault(error, DriveError::Read);
         if self.wants_read() && socket.read_ready().map_err(broken)? {
@@ -470,14 +472,14 @@ impl HttpConnection<'_> {
         let broken = |error| fault(error, DriveError::Write);
         while self.has_output() && socket.write_ready().map_err(broken)? {
             match socket.write(&self.buffers.output[self.sent..self.queued]).map_err(broken)? {
-                0 => return Err(Fault::Broken(DriveError::WriteZero)),
+                0 => return Err(Some(Fault::Broken(DriveError::WriteZero))),
                 length => self.sent = (self.sent + length).min(self.queued),
             }
             moved = true;
-            if !self.has_output() {
-                socket.flush().map_err(broken)?;
-                self.stalled = None;
-            }
+        }
+        if !self.has_output() && self.stalled.is_some() {
+            socket.flush().map_err(broken)?;
+            self.stalled = None;
         }
         Ok(moved)
     }
@@ -513,9 +515,13 @@ impl HttpConnection<'_> {
             loop {
                 until(|| connection.borrow().wants_read()).await;
                 let most = bytes.len().min(connection.borrow().room());
-                match reader.read(&mut bytes[..most]).await {
-                    Ok(length) => connection.borrow_mut().take(&bytes[..length.min(most)]),
-                    Err(error) => broken.set(Some(fault(error, DriveError::Read))),
+                match classify(reader.read(&mut bytes[..most]).await, DriveError::Read) {
+                    Some(Ok(length)) => connection.borrow_mut().take(&bytes[..length.min(most)]),
+                    Some(Err(fault)) => broken.set(Some(fault)),
+                    None => {
+                        yield_now().await;
+                        continue;
+                    }
                 }
                 moved.set(true);
                 pause().await;
@@ -528,20 +534,9 @@ impl HttpConnection<'_> {
                     let connection = &mut *connection.borrow_mut();
                     (mem::take(&mut connection.buffers.output), connection.sent, connection.queued)
                 };
-                let mut rest = &output[from..to];
-                let mut result = Ok(());
-                while !rest.is_empty() && result.is_ok() {
-                    result = match writer.write(rest).await {
-                        Ok(0) => Err(Fault::Broken(DriveError::WriteZero)),
-                        Ok(length) => {
-                            rest = rest.get(length..).unwrap_or_default();
-                            Ok(())
-                        }
-                        Err(error) => Err(fault(error, DriveError::Write)),
-                    };
-                }
+                let mut result = write(&mut writer, &output[from..to], || ()).await;
                 if result.is_ok() {
-                    result = writer.flush().await.map_err(|error| fault(error, DriveError::Write));
+                    result = flush(&mut writer).await;
                 }
                 if let Err(error) = result {
                     broken.set(Some(error));
@@ -564,7 +559,9 @@ impl HttpConnection<'_> {
                     Some(deadline) if deadline > clock.now() => {
                         first(clock.wait_until(deadline), changed).await;
                     }
-                    _ => changed.await,
+                    // The next round handles it.
+                    Some(_) => {}
+                    None => changed.await,
                 }
                 moved.set(true);
                 pause().await;
@@ -645,13 +642,13 @@ impl HttpConnection<'_> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let deadline = match &self.state {
+        match &self.state {
+            _ if self.has_output() => self.stalled,
             State::Head { deadline, .. } => *deadline,
             State::Body(incoming) => Some(incoming.deadline),
             State::Draining { deadline } => Some(*deadline),
             _ => None,
-        };
-        [deadline, self.stalled].into_iter().flatten().min()
+        }
     }
 
     /// The exchange whose response is not complete.
@@ -682,6 +679,7 @@ impl HttpConnection<'_> {
         if self.has_output() && self.stalled.is_none() {
             self.stalled = Some(now + service.stall_timeout);
         }
+        service.update_timer();
     }
 
     fn close<K: Threading>(&mut self, service: &mut HttpService<K>, now: Instant) {
@@ -725,11 +723,7 @@ impl HttpConnection<'_> {
                 if answer.position == total {
                     let request = answer.request;
                     self.state = match answer.exchange {
-                        Some(exchange) => {
-                            // Chunks end an event stream; at HTTP/1.0 the connection's end does.
-                            let keeps = request.keeps && !request.is_old;
-                            State::Streaming { exchange, request: Framing { keeps, ..request } }
-                        }
+                        Some(exchange) => State::Streaming { exchange, request },
                         None if answer.drains => State::Draining { deadline: now + DRAIN_TIME },
                         None => State::Finishing { keeps: request.keeps },
                     };
@@ -788,10 +782,12 @@ impl HttpConnection<'_> {
     fn answer(
         &mut self,
         response: Response,
-        request: Framing,
+        mut request: Framing,
         exchange: Option<ExchangeId>,
         drains: bool,
     ) {
+        // RFC 9112, section 9.3: chunks end an event stream; at HTTP/1.0 the connection's end does.
+        request.keeps &= exchange.is_none() || !request.is_old;
         let answer = Answer { response, request, exchange, position: 0, drains };
         self.state = State::Answering(answer);
     }
@@ -992,8 +988,4 @@ impl<K: Threading, C: Clock> Drop for Guard<'_, '_, K, C> {
     }
 }
 
-impl fmt::Debug for HttpConnection<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpConnection").field("ended", &self.ended).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for HttpConnection<'_> { ended, .. } }

@@ -14,9 +14,9 @@ use mcp_sansio::http::{
     Admission, AuthorizationField, ExchangeId, HttpServerOptions, RequestHead, RequestReader,
     Response, ServerTransmit,
 };
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
+use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{HttpRejection, Status};
-use mcp_sansio::{Caller, Instant};
+use mcp_sansio::{Caller, ErrorCode, Instant};
 use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerPoll, HttpServer, PendingHandler};
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Local, Server, ServerHandle, TokenRequirement};
@@ -95,7 +95,7 @@ fn is_bearer(value: &[u8], token: &str) -> bool {
     scheme.eq_ignore_ascii_case(b"Bearer ") && sent.len() == token.len() && differing == 0
 }
 
-/// Why a server cannot be served over HTTP: a configuration error of the application.
+/// Why a server or a connection cannot be served over HTTP: a configuration error of the application.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpServiceError {
@@ -114,6 +114,12 @@ pub enum HttpServiceError {
     /// servers.
     #[error("the server is protected by an authorization server: use `HttpAccess::Token`")]
     Protected,
+    /// [`HttpBuffers::input`] is too short.
+    #[error("the input buffer of a connection must have at least 256 bytes")]
+    ShortInput,
+    /// [`HttpBuffers::output`] is too short.
+    #[error("the output buffer of a connection must be 16 bytes longer than `chunk_bytes_max`")]
+    ShortOutput,
     /// The server's catalog is invalid.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
@@ -140,27 +146,15 @@ impl HttpBuffers<'_> {
     const FRAMING: usize = 16;
 
     /// Checks the lengths for chunks of at most `chunk` bytes.
-    pub(crate) const fn check(&self, chunk: usize) -> Result<(), HttpBuffersTooShort> {
+    pub(crate) const fn check(&self, chunk: usize) -> Result<(), HttpServiceError> {
         if self.input.len() < 256 {
-            return Err(HttpBuffersTooShort::Input);
+            return Err(HttpServiceError::ShortInput);
         }
         if self.output.len() < chunk.saturating_add(Self::FRAMING) {
-            return Err(HttpBuffersTooShort::Output);
+            return Err(HttpServiceError::ShortOutput);
         }
         Ok(())
     }
-}
-
-/// The buffers of a connection are too short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum HttpBuffersTooShort {
-    /// [`HttpBuffers::input`].
-    #[error("the input buffer of a connection must have at least 256 bytes")]
-    Input,
-    /// [`HttpBuffers::output`].
-    #[error("the output buffer of a connection must be 16 bytes longer than `chunk_bytes_max`")]
-    Output,
 }
 
 /// A server on HTTP, with its handlers and timers, for the [connections](crate::HttpConnection) of
@@ -180,6 +174,8 @@ pub struct HttpService<K: Threading = Local> {
     readers: Vec<Option<Waker>>,
     /// The waker of [`run`](Self::run).
     driver: Option<Waker>,
+    /// The deadline that the driver waits for.
+    armed: Option<Instant>,
     woken: Arc<Woken>,
 }
 
@@ -228,6 +224,7 @@ impl<K: Threading> HttpService<K> {
             handlers: Vec::new(),
             readers: Vec::new(),
             driver: None,
+            armed: None,
             woken: Arc::default(),
         })
     }
@@ -343,6 +340,7 @@ impl<K: Threading> HttpService<K> {
                 reader.wake();
             }
         }
+        self.armed = self.server.poll_timeout();
     }
 
     /// Calls a handler, and keeps it if it has to wait.
@@ -421,6 +419,14 @@ impl<K: Threading> HttpService<K> {
         self.server.poll_transmit(exchange, now)
     }
 
+    /// Wakes the driver for a deadline before the one that it waits for: output has deadlines too.
+    pub(crate) fn update_timer(&mut self) {
+        let next = self.server.poll_timeout();
+        if next.is_some_and(|next| self.armed.is_none_or(|armed| next < armed)) {
+            self.wake();
+        }
+    }
+
     /// Handles the end of a connection whose response is not complete.
     pub(crate) fn disconnect(&mut self, exchange: ExchangeId, now: Instant) {
         self.server.handle_disconnect(exchange, now);
@@ -428,8 +434,4 @@ impl<K: Threading> HttpService<K> {
     }
 }
 
-impl<K: Threading> fmt::Debug for HttpService<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpService").field("access", &self.access).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<K: Threading> Debug for HttpService<K> { access, .. } }

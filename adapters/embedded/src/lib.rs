@@ -96,14 +96,15 @@ pub use embassy_clock::EmbassyClock;
 #[cfg(feature = "http")]
 pub use http_connection::HttpConnection;
 #[cfg(feature = "http")]
-pub use http_service::{
-    HttpAccess, HttpBuffers, HttpBuffersTooShort, HttpService, HttpServiceError,
-};
+pub use http_service::{HttpAccess, HttpBuffers, HttpService, HttpServiceError};
 pub use mcp_sansio::framing::PacketFraming;
 #[cfg(feature = "http")]
 pub use mcp_sansio::http;
 pub use mcp_sansio::stream::StreamSettings;
-pub use mcp_sansio::{Instant, Revision, Revisions, catalog, jsonrpc, peer, protocol, stream};
+pub use mcp_sansio::{
+    Capabilities, Capability, ErrorCode, Instant, LoggingLevel, Method, Revision, Revisions, Side,
+    catalog, jsonrpc, peer, protocol, stream,
+};
 #[doc(inline)]
 pub use mcp_sansio_handlers::*;
 #[cfg(feature = "macros")]

@@ -9,7 +9,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
 use crate::DriveError;
-use crate::driver::fault;
+use crate::driver::classify;
 
 /// Drives one endpoint over the two halves of a polled stream, in a bare loop.
 ///
@@ -143,7 +143,7 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
     }
 
     /// Reads available bytes, if the connection wants any. Returns whether there was input, an end
-    /// or an error.
+    /// or an error, or whether reading must be tried again.
     fn read(&mut self, now: Instant) -> bool {
         if !self.connection.wants_read() {
             return false;
@@ -153,21 +153,28 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
             Ok(true) => self.reader.read(self.connection.space()),
             Err(error) => Err(error),
         };
-        self.connection.handle_read(read.map_err(|error| fault(error, DriveError::Read)), now);
+        if let Some(read) = classify(read, DriveError::Read) {
+            self.connection.handle_read(read, now);
+        }
         true
     }
 
-    /// Writes all pending output and flushes it. Returns whether there was any.
+    /// Writes all pending output and flushes it. Returns whether there was any, or whether writing
+    /// must be tried again.
     fn write(&mut self, now: Instant) -> bool {
         let Self { connection, writer, .. } = self;
-        let (mut outcome, mut wrote) = (Ok(()), false);
+        let (mut outcome, mut wrote) = (Some(Ok(())), false);
         connection.transmit(&mut |bytes| {
             let mut written = 0;
-            while written < bytes.len() && outcome.is_ok() {
-                match writer.write(&bytes[written..]) {
-                    Ok(0) => outcome = Err(Fault::Broken(DriveError::WriteZero)),
-                    Ok(length) => written += length.min(bytes.len() - written),
-                    Err(error) => outcome = Err(fault(error, DriveError::Write)),
+            while written < bytes.len() && matches!(outcome, Some(Ok(()))) {
+                outcome = match classify(writer.write(&bytes[written..]), DriveError::Write) {
+                    Some(Ok(0)) => Some(Err(Fault::Broken(DriveError::WriteZero))),
+                    Some(Ok(length)) => {
+                        written += length.min(bytes.len() - written);
+                        continue;
+                    }
+                    Some(Err(fault)) => Some(Err(fault)),
+                    None => None,
                 }
             }
             wrote |= written > 0;
@@ -176,20 +183,18 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
         if wrote {
             connection.handle_written(now);
         }
-        if outcome.is_ok() && connection.needs_flush() {
-            outcome = writer.flush().map_err(|error| fault(error, DriveError::Write));
+        if matches!(outcome, Some(Ok(()))) && connection.needs_flush() {
+            outcome = classify(writer.flush(), DriveError::Write);
         }
         match outcome {
-            Ok(()) => connection.handle_flushed(),
-            Err(fault) => connection.handle_write_error(fault, now),
+            Some(Ok(())) => connection.handle_flushed(),
+            Some(Err(fault)) => connection.handle_write_error(fault, now),
+            None => return true,
         }
         wrote
     }
 }
 
-impl<E: fmt::Debug, R: Read, W: Write> fmt::Debug for PolledDriver<'_, E, R, W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let connection = &self.connection;
-        f.debug_struct("PolledDriver").field("connection", connection).finish_non_exhaustive()
-    }
+mcp_sansio::partial_debug! {
+    impl<E: fmt::Debug, R: Read, W: Write> Debug for PolledDriver<'_, E, R, W> { connection, .. }
 }

@@ -328,11 +328,7 @@ impl Connection {
     }
 }
 
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Connection")
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for Connection }
 
 // ------------------------------------------------------------------ sleep
 

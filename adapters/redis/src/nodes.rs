@@ -127,8 +127,8 @@ const PAGE_BYTES: usize = 256 * 1024;
 /// The position before the first entry.
 const START: &str = "0-0";
 
-/// The messages for the current node. They are removed from Redis when they are read: a message
-/// that waits has room for others again.
+/// The messages for the current node. They are removed from Redis by the command that reads the next
+/// ones: the reply with them may be lost, and their senders were told that they are delivered.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     link: Link,
@@ -138,8 +138,8 @@ pub(crate) struct Mailbox {
 #[derive(Debug, Default)]
 struct State {
     node: Option<NodeId>,
-    /// Whether there may be further messages, and the id of one that was read and not removed.
-    more: Option<String>,
+    /// The ids of messages that were read and not removed. After them there may be others.
+    read: Vec<String>,
     received: VecDeque<Vec<u8>>,
 }
 
@@ -159,20 +159,20 @@ impl Mailbox {
     /// Returns the next message.
     pub(crate) async fn receive(&self, keys: &Keys) -> Vec<u8> {
         loop {
-            let (node, more) = {
+            let (node, read) = {
                 let mut state = self.lock();
                 if let Some(message) = state.received.pop_front() {
                     return message;
                 }
-                (state.node, state.more.clone())
+                (state.node, state.read.clone())
             };
-            let read = match (node, &more) {
-                (Some(node), Some(read)) => self.take(keys, node, read).await,
-                (Some(node), None) => self.wait(keys, node).await,
-                (None, _) => Err(Failure::Disconnected),
+            let entries = match node {
+                Some(node) if read.is_empty() => self.wait(keys, node).await,
+                Some(node) => self.take(keys, node, read).await,
+                None => Err(Failure::Disconnected),
             };
-            match read {
-                Ok(entries) => self.keep(node, more.is_some(), entries),
+            match entries {
+                Ok(entries) => self.keep(node, entries),
                 Err(_) => crate::link::sleep(PAUSE).await,
             }
         }
@@ -187,29 +187,29 @@ impl Mailbox {
         Ok(reply::read_entries(self.link.query(&command).await?))
     }
 
-    /// Removes a message that was read, and takes those after it.
+    /// Removes messages that were read, and reads those after them.
     async fn take(
         &self,
         keys: &Keys,
         node: NodeId,
-        read: &str,
+        read: Vec<String>,
     ) -> Result<Vec<reply::Entry>, Failure> {
         let taken = self.link.run(Step::Take, |command| {
             command.arg(2).arg(keys.mailbox(node)).arg(keys.mailbox_bytes(node));
-            command.arg(read).arg(PAGE_BYTES).arg(PAGE);
+            command.arg(PAGE_BYTES).arg(PAGE).arg(read);
         });
         Ok(reply::entries(taken.await?))
     }
 
-    /// Keeps messages of the current node. If there were any, there may be more.
-    fn keep(&self, node: Option<NodeId>, removed: bool, entries: Vec<reply::Entry>) {
+    /// Keeps messages of the current node, which Redis still has. Those before them are removed.
+    fn keep(&self, node: Option<NodeId>, entries: Vec<reply::Entry>) {
         let mut state = self.lock();
         if state.node != node {
             return;
         }
-        state.more = None;
+        state.read.clear();
         for entry in entries {
-            state.more = Some(if removed { String::new() } else { entry.id });
+            state.read.push(entry.id);
             if let Some(Value::BulkString(message)) = entry.message {
                 state.received.push_back(message);
             }

@@ -168,31 +168,31 @@ for _, node in ipairs(nodes) do
 end
 return taken";
 
-/// Removes messages from a mailbox, and returns them: at least one if there are some, and at most a
-/// number of bytes. A message that was read before is only removed.
+/// Removes messages that were read from a mailbox, and returns those after them: at least one if
+/// there are some, and at most a number of bytes. They stay until they are named here in turn, because
+/// the reply may be lost.
 ///
-/// Keys: mailbox, its counts. Arguments: id of that message or nothing, maximum bytes, maximum
-/// number.
+/// Keys: mailbox, its counts. Arguments: maximum bytes, maximum number, then the ids of the messages
+/// that were read.
 const TAKE: &str = r"
-local function remove(entry)
-  local size, caller = #entry[2][2], entry[2][4] or ''
-  redis.call('XDEL', KEYS[1], entry[1])
-  redis.call('HINCRBY', KEYS[2], 'total', -size)
-  if redis.call('HINCRBY', KEYS[2], caller, -size) <= 0 then redis.call('HDEL', KEYS[2], caller) end
+for i = 3, #ARGV do
+  for _, entry in ipairs(redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])) do
+    local size, caller = #entry[2][2], entry[2][4] or ''
+    redis.call('XDEL', KEYS[1], ARGV[i])
+    redis.call('HINCRBY', KEYS[2], 'total', -size)
+    if redis.call('HINCRBY', KEYS[2], caller, -size) <= 0 then redis.call('HDEL', KEYS[2], caller) end
+  end
 end
-if ARGV[1] ~= '' then
-  for _, entry in ipairs(redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])) do remove(entry) end
-end
-local reply, bytes = {}, 0
-while #reply < tonumber(ARGV[3]) do
-  local entry = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+local reply, bytes, start = {}, 0, '-'
+while #reply < tonumber(ARGV[2]) do
+  local entry = redis.call('XRANGE', KEYS[1], start, '+', 'COUNT', 1)[1]
   if not entry then break end
   bytes = bytes + #entry[2][2]
-  if #reply > 0 and bytes > tonumber(ARGV[2]) then break end
-  remove(entry)
+  if #reply > 0 and bytes > tonumber(ARGV[1]) then break end
   reply[#reply + 1] = entry
+  start = '(' .. entry[1]
 end
-if redis.call('XLEN', KEYS[1]) == 0 then redis.call('UNLINK', KEYS[1], KEYS[2]) end
+if #reply == 0 then redis.call('UNLINK', KEYS[1], KEYS[2]) end
 return reply";
 
 /// Stores a task, unless it has ended, as its session may have, or belongs to another node: then it

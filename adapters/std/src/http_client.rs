@@ -82,11 +82,10 @@ pub fn connect_with(
 
 /// Adds the servers of a configuration to `servers`, and starts them all: programs as child
 /// processes, and servers on HTTP with one [`Connector`]. Threads open the connections and keep
-/// them open, until [`Servers::close`](crate::Servers::close). A malformed entry is a server whose
-/// state is `Ended`.
+/// them open, until [`Servers::close`](crate::Servers::close). A malformed entry, or one
+/// whose name could be confused with that of another one, is a server whose state is `Ended`.
 ///
-/// All of them get the same `host`. For a host for each server, call this function with one entry at
-/// a time.
+/// Each of them gets a clone of `host` that [knows its name](Host::for_server).
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -107,8 +106,7 @@ pub fn connect_with(
 ///
 /// # Errors
 ///
-/// [`ServersError`]: the name of a server could be confused with that of another one. Nothing is
-/// started.
+/// [`ServersError`]: there is a server of this name already. Nothing is started then.
 pub fn connect_servers(
     servers: &Servers<AnyConnection>,
     config: ServersConfig,
@@ -209,14 +207,15 @@ mod tests {
     use mcp_sansio_handlers::Server;
 
     use super::*;
-    use crate::{HttpListener, HttpService, Proxy};
+    use crate::{BackgroundListener, HttpListener, HttpService, Proxy};
 
     #[test]
     fn a_connector_caches_the_era_of_a_server() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let service =
             HttpService::new(&Server::new("test", "1"), HttpServerOptions::new()).unwrap();
-        let serving = HttpListener::new(listener).spawn(service).unwrap();
+        let listener = HttpListener::try_from(listener).unwrap();
+        let serving = BackgroundListener::spawn(listener, service).unwrap();
         let url = Location::parse(&format!("http://{}/mcp", serving.address().unwrap())).unwrap();
         let connector = Connector::builder().proxy(Proxy::none()).build().unwrap();
         assert_eq!(connector.era_cache().get(url.origin()), None);

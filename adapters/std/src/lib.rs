@@ -1,7 +1,8 @@
 //! MCP with blocking calls: the functions of the other adapters, which wait on the calling thread.
 //!
 //! What is particular here: there is no executor. Each task has a thread ([`runtime`]), which waits
-//! in [`block_on()`] for sockets, pipes and timers of `async-io`. [`serve_stdio`] keeps the
+//! in [`block_on()`] for sockets, pipes and timers of `async-io`. Methods that are `async` in the
+//! other adapters are so here, too: wait for them in [`block_on()`]. [`serve_stdio`] keeps the
 //! standard output clean. Readers and writers that the system cannot wait for have threads.
 //!
 //! Programs start from a [`Server`] with handlers, or from a [`Host`] that returns a [`Client`],
@@ -47,8 +48,6 @@ mod fd_stream;
 mod http_client;
 #[cfg(feature = "http-server")]
 mod http_server;
-#[cfg(feature = "auth")]
-mod loopback;
 mod pipe_stream;
 pub mod runtime;
 mod serve;
@@ -68,8 +67,6 @@ pub use http_client::{
 };
 #[cfg(feature = "http-server")]
 pub use http_server::*;
-#[cfg(feature = "auth")]
-pub use loopback::Loopback;
 pub use mcp_sansio_async::async_io::AsyncTimer as Clock;
 pub use mcp_sansio_async::clock::now;
 #[doc(inline)]
@@ -81,3 +78,26 @@ pub use runtime::{block_on, sleep};
 pub use serve::{drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
 pub use wait::{CancelHandle, Wait};
+
+/// The redirect target for a user who signs in with a browser on this computer: a listener on
+/// 127.0.0.1 that answers the browser and receives the redirect.
+///
+/// Waiting for the user in a handler would block the connection: use a separate thread there.
+///
+/// ```no_run
+/// use mcp_sansio_std::auth::client::AuthorizationRequest;
+/// use mcp_sansio_std::{Loopback, block_on, open_in_browser};
+///
+/// # fn run(request: AuthorizationRequest) -> Result<(), Box<dyn std::error::Error>> {
+/// let loopback = block_on(Loopback::bind(0))?.application("the tour");
+/// let redirect_uri = loopback.redirect_uri(); // for the options of the client
+/// let redirect = block_on(loopback.authorize(request, |url| {
+///     if open_in_browser(url).is_err() {
+///         eprintln!("To sign in, open {url}");
+///     }
+/// }))?;
+/// # Ok(())
+/// # }
+/// ```
+#[cfg(feature = "auth")]
+pub type Loopback = mcp_sansio_async::loopback::Loopback<runtime::ThreadRuntime>;

@@ -1,7 +1,6 @@
 //! Threads as a runtime of [`mcp_sansio_async`].
 
 use std::future::{Future, poll_fn};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -21,19 +20,17 @@ pub use crate::http_client::ConnectorBuilder;
 #[non_exhaustive]
 pub struct ThreadRuntime;
 
-/// Tasks that were dropped because the system was out of threads.
-static REFUSED: AtomicUsize = AtomicUsize::new(0);
-
-/// Returns how many tasks were dropped because the system was out of threads.
-#[cfg(feature = "http-server")]
-pub(crate) fn refused_threads() -> usize {
-    REFUSED.load(Ordering::Relaxed)
-}
-
 impl AsyncIo for ThreadRuntime {}
 
 impl Runtime for ThreadRuntime {
     type Timer = Clock;
+
+    /// Each connection has a thread. Including waiting handlers, this stays within the threads and
+    /// descriptors that systems grant a process by default.
+    const CONNECTIONS_MAX: usize = 512;
+
+    /// Each handler that has to wait has a thread: a number that systems grant a process by default.
+    const HANDLERS_MAX: usize = 1000;
 
     fn current() -> Self {
         Self
@@ -46,10 +43,7 @@ impl Runtime for ThreadRuntime {
     /// Drops the task if the system is out of threads.
     fn spawn<F: Future<Output = ()> + Send + 'static>(&self, future: F) {
         // A panic ends the thread only.
-        let started = thread::Builder::new().name("mcp-task".into()).spawn(|| block_on(future));
-        if started.is_err() {
-            REFUSED.fetch_add(1, Ordering::Relaxed);
-        }
+        drop(thread::Builder::new().name("mcp-task".into()).spawn(|| block_on(future)));
     }
 
     fn spawn_blocking(job: Job) {

@@ -1,16 +1,16 @@
 //! The attributes of an operation.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use mcp_sansio::Revision;
 use mcp_sansio::gate::SubjectKind;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson, RequestId};
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{
     CloseReason, Direction, Failure, Operation, OperationOutcome, OperationTransport,
     TransportFailure,
 };
-use mcp_sansio::protocol::Method;
+use mcp_sansio::{ErrorCode, Method, Revision};
 use opentelemetry::KeyValue;
 
 use crate::attribute::{self, OTHER};
@@ -151,9 +151,9 @@ impl Description {
         // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-013]
         all.push(KeyValue::new(attribute::METHOD_NAME, self.bounded_method(answered)));
         // Until a request has reached its handler, the item that it names is any text of the peer.
-        // A handler may also say that there is no such item.
-        let is_known = self.direction == Direction::Sent
-            || has_run && !verdict.code.is_some_and(is_fault_of_the_sender);
+        // The receiver may also say that there is no such item: a model can make up names.
+        let is_known = (self.direction == Direction::Sent || has_run)
+            && !verdict.code.is_some_and(is_fault_of_the_sender);
         if is_known {
             self.push_item(&mut all);
         }
@@ -163,7 +163,15 @@ impl Description {
         {
             all.push(KeyValue::new(attribute::RESOURCE_URI, uri.clone()));
         }
-        push_verdict(&mut all, verdict);
+        // A peer may choose another code for each answer.
+        let is_chosen = self.direction == Direction::Sent
+            && verdict.code.is_some_and(|code| !RESERVED_CODES.contains(&code));
+        if is_chosen {
+            all.push(KeyValue::new(attribute::STATUS_CODE, OTHER));
+            all.push(KeyValue::new(attribute::ERROR_TYPE, OTHER));
+        } else {
+            push_verdict(&mut all, verdict);
+        }
         push_revision(&mut all, revision.or(self.revision));
         push_network(&mut all, &self.transport);
         if self.direction == Direction::Sent {
@@ -307,6 +315,9 @@ pub(crate) struct Verdict {
 /// Errors with which a receiver tells a sender that the request cannot be served.
 // MCP 2026-07-28 otel:common.yaml#mcp.server.status.attributes [TRACE-026]
 const FAULTS_OF_THE_SENDER: [i64; 5] = [-32700, -32600, -32601, -32602, -32002];
+
+/// The codes that JSON-RPC reserves for itself and for protocols such as MCP.
+const RESERVED_CODES: RangeInclusive<i64> = -32768..=-32000;
 
 /// Returns whether a code says that the receiver cannot serve the request, and does not count as
 /// its failure.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use mcp_sansio::Side;
 use mcp_sansio::peer::Direction;
-use mcp_sansio::protocol::Side;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Histogram, Meter};
 

@@ -78,12 +78,7 @@ impl OperationInfo {
     }
 }
 
-impl std::fmt::Debug for OperationInfo {
+mcp_sansio::partial_debug! {
     /// Omits the session and the principal, because logs have many readers.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OperationInfo")
-            .field("method", &self.method)
-            .field("request_id", &self.request_id)
-            .finish_non_exhaustive()
-    }
+    impl Debug for OperationInfo { method, request_id, .. }
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
-    Direction, Observation, Operation, OperationEnd, OperationOutcome, SessionStart,
+    Direction, Observation, Operation, OperationEnd, OperationOutcome, OperationTransport,
 };
-use mcp_sansio::protocol::{Method, Side};
+use mcp_sansio::{Method, Side};
 use opentelemetry::trace::{
     Link, SpanBuilder, SpanKind, Status, TraceContextExt as _, Tracer as _,
 };
@@ -196,10 +196,6 @@ impl OperationSpan {
     pub(crate) const fn description(&self) -> &Description {
         &self.description
     }
-
-    pub(crate) fn shows_principals(&self) -> bool {
-        self.shared.options.principals
-    }
 }
 
 impl Observation for OperationSpan {
@@ -335,12 +331,17 @@ pub(crate) struct SessionTimer {
 }
 
 impl SessionTimer {
-    pub(crate) fn begin(shared: &Arc<Shared>, session: &SessionStart<'_>) -> Self {
+    pub(crate) fn begin(
+        shared: &Arc<Shared>,
+        role: Side,
+        revision: mcp_sansio::Revision,
+        transport: &OperationTransport,
+    ) -> Self {
         Self {
             shared: Arc::clone(shared),
-            role: session.role,
-            revision: session.revision,
-            transport: Transport::new(session.transport),
+            role,
+            revision,
+            transport: Transport::new(transport),
             start: now(),
             ended: AtomicBool::new(false),
         }
@@ -367,11 +368,7 @@ impl Observation for SessionTimer {
     }
 }
 
-impl fmt::Debug for SessionTimer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionTimer").field("role", &self.role).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for SessionTimer { role, .. } }
 
 // ------------------------------------------------------------------ tracing span
 
@@ -496,7 +493,9 @@ pub(crate) fn write_access_log(
         Subject::None => None,
     };
     let revision = end.revision.or(description.revision);
-    let principal = description.principal.as_deref().filter(|_| span.shows_principals());
+    let options = &span.shared.options;
+    let principal = description.principal.as_deref().filter(|_| options.principals);
+    let address = description.transport.peer_address.as_deref().filter(|_| options.addresses);
     let trace_id = context.is_valid().then(|| context.trace_id().to_string());
     tracing::info!(
         target: "mcp_sansio::access",
@@ -506,7 +505,7 @@ pub(crate) fn write_access_log(
         request_id = description.request_id.as_deref(),
         revision = revision.map(mcp_sansio::Revision::as_str),
         transport = description.transport.protocol_name.unwrap_or("stream"),
-        client_address = description.transport.peer_address.as_deref(),
+        client_address = address,
         principal,
         code = verdict.code,
         error_type = verdict.error_type.as_deref(),

@@ -1,7 +1,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_sansio::peer::{CallContext, Observation, Operation, OperationObserver, SessionStart};
+use mcp_sansio::peer::{
+    CallContext, Observation, Operation, OperationObserver, OperationTransport,
+};
+use mcp_sansio::{Revision, Side};
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry::metrics::noop::NoopMeterProvider;
@@ -130,8 +133,8 @@ impl Telemetry {
         self.change(|shared| shared.options.session_ids = record)
     }
 
-    /// Sets whether spans contain the address of the other side, and metrics of sent operations the
-    /// server's; by default they do.
+    /// Sets whether spans and the access log contain the address of the other side, and metrics of
+    /// sent operations the server's; by default they do.
     #[must_use]
     pub fn peer_addresses(self, record: bool) -> Self {
         self.change(|shared| shared.options.addresses = record)
@@ -217,8 +220,13 @@ impl OperationObserver for Telemetry {
         Some(Arc::new(OperationSpan::begin(&self.0, operation)))
     }
 
-    fn begin_session(&self, session: &SessionStart<'_>) -> Option<Arc<dyn Observation>> {
-        Some(Arc::new(SessionTimer::begin(&self.0, session)))
+    fn begin_session(
+        &self,
+        role: Side,
+        revision: Revision,
+        transport: &OperationTransport,
+    ) -> Option<Arc<dyn Observation>> {
+        Some(Arc::new(SessionTimer::begin(&self.0, role, revision, transport)))
     }
 
     fn call_context(&self) -> Option<CallContext> {

@@ -4,7 +4,7 @@ use std::process::{ExitStatus, Stdio};
 use std::task::{Context, Poll, ready};
 
 use mcp_sansio_async::ByteStream;
-use mcp_sansio_async::child::{self, Process, SpawnError, Started};
+use mcp_sansio_async::child::{self, Process, SpawnError};
 use mcp_sansio_handlers::{Client, Host};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -124,7 +124,7 @@ impl Process for TokioProcess {
     type Stream = TokioStream<ChildStdout, ChildStdin>;
     type Stderr = ChildStderr;
 
-    fn start(command: &mut Command) -> Result<Started<Self>, SpawnError> {
+    fn start(command: &mut Command) -> Result<(Self, Self::Stream, Self::Stderr), SpawnError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
         #[cfg(unix)]
@@ -137,7 +137,7 @@ impl Process for TokioProcess {
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             unreachable!("all three are piped")
         };
-        Ok(Started::new(Self(child), TokioStream::new(stdout, stdin), stderr))
+        Ok((Self(child), TokioStream::new(stdout, stdin), stderr))
     }
 
     fn id(&self) -> Option<u32> {

@@ -106,11 +106,10 @@ pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpC
 
 /// Adds the servers of a configuration to `servers`, and starts them all: programs as child
 /// processes, and servers on HTTP with one [`Connector`]. Spawned tasks open the connections and keep
-/// them open, until [`Servers::close`](crate::Servers::close). A malformed entry is a server whose
-/// state is `Ended`.
+/// them open, until [`Servers::close`](crate::Servers::close). A malformed entry, or one
+/// whose name could be confused with that of another one, is a server whose state is `Ended`.
 ///
-/// All of them get the same `host`. For a host for each server, call this function with one entry at
-/// a time.
+/// Each of them gets a clone of `host` that [knows its name](Host::for_server).
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -131,8 +130,7 @@ pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpC
 ///
 /// # Errors
 ///
-/// [`ServersError`]: the name of a server could be confused with that of another one. Nothing is
-/// started.
+/// [`ServersError`]: there is a server of this name already. Nothing is started then.
 ///
 /// # Panics
 ///

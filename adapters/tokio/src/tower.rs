@@ -55,10 +55,8 @@ pub struct Request<A: Around = ThreadSafe> {
     next: Next<A>,
 }
 
-impl<A: Around<Request: fmt::Debug>> fmt::Debug for Request<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request").field("request", &self.request).finish_non_exhaustive()
-    }
+mcp_sansio::partial_debug! {
+    impl<A: Around<Request: fmt::Debug>> Debug for Request<A> { request, .. }
 }
 
 /// The innermost service: the rest of the middleware, and the handler or the call.

@@ -2,8 +2,9 @@
 
 use std::hint::black_box;
 
+use mcp_sansio::envelope::ParseLimits;
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::jsonrpc::{ParseLimits, parse};
+use mcp_sansio::jsonrpc::parse;
 
 use super::Input;
 

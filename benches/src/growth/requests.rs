@@ -9,10 +9,10 @@ use mcp_sansio::peer::{
     ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{
-    ClientCapabilities, Implementation, Method, ResourcesCapability, RootsCapability,
-    ServerCapabilities, ToolsCapability,
+    ClientCapabilities, Implementation, ResourcesCapability, RootsCapability, ServerCapabilities,
+    ToolsCapability,
 };
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::{Instant, Method, Revision, Revisions};
 
 use super::Input;
 

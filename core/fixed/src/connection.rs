@@ -1,8 +1,10 @@
 //! A server on a byte stream.
 
-use mcp_sansio::framing::Lines;
+use mcp_sansio::framing::{FrameError, Lines};
 
 use crate::{Fault, Handled, Server, Service, TooSmall};
+
+type TakeRest<'b> = for<'l> fn(&'l mut Lines<&'b mut [u8]>) -> Option<Result<&'l [u8], FrameError>>;
 
 /// A server with its lines in and out, for a UART, a pipe or a socket.
 ///
@@ -16,8 +18,9 @@ pub struct Connection<'b, S> {
     server: Server<'b, S>,
     /// The number of bytes of the output that were taken, if it has any.
     taken: usize,
-    /// Whether the input has ended.
-    ended: bool,
+    /// Takes what is left after the last complete line. A pointer, so that the code for the end of
+    /// input is linked only into programs that call [`handle_eof`](Self::handle_eof).
+    rest: TakeRest<'b>,
     fault: Option<Fault>,
 }
 
@@ -30,7 +33,7 @@ impl<'b, S: Service> Connection<'b, S> {
     /// The output is too small.
     pub fn new(service: S, line: &'b mut [u8], output: &'b mut [u8]) -> Result<Self, TooSmall> {
         let server = Server::new(service, output)?;
-        Ok(Self { lines: Lines::in_storage(line), server, taken: 0, ended: false, fault: None })
+        Ok(Self { lines: Lines::in_storage(line), server, taken: 0, rest: |_| None, fault: None })
     }
 
     /// Returns free space to read into. It is empty only while there are complete messages that
@@ -55,8 +58,8 @@ impl<'b, S: Service> Connection<'b, S> {
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
         while self.taken >= self.server.output().len() {
             let frame = match self.lines.next_frame() {
-                None if self.ended => self.lines.handle_eof()?,
-                frame => frame?,
+                Some(frame) => frame,
+                None => (self.rest)(&mut self.lines)?,
             };
             let Handled { fault, .. } = match frame {
                 Ok(frame) => self.server.handle_message(frame),
@@ -76,7 +79,7 @@ impl<'b, S: Service> Connection<'b, S> {
     /// Records the end of input: [`poll_transmit`](Self::poll_transmit) handles what is left, of which
     /// the last message may have no line end.
     pub const fn handle_eof(&mut self) {
-        self.ended = true;
+        self.rest = Lines::handle_eof;
     }
 
     /// Takes the last fault since the previous call.

@@ -1,16 +1,12 @@
 //! The server's side of a connection: one message in, at most one line out.
 
 use mcp_sansio::envelope::{
-    Defect, Envelope, EnvelopeBatch, Envelopes, ErrorCode, IdRef, JsonText, ParseLimits, Reason,
-    Sink, WriteId, Written, parse_envelope, write_error_head, write_escaped, write_head,
-    write_string,
+    Defect, Envelope, EnvelopeBatch, Envelopes, IdRef, JsonText, ParseLimits, Reason, Sink,
+    WriteId, Written, parse_envelope, write_error_head, write_escaped, write_head, write_string,
 };
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::gate::{
-    Capabilities, Capability, Handshake, Metadata, Method, MethodKind, Refusal, Side,
-    check_repeats, write_revisions,
-};
-use mcp_sansio::{Era, Revision, Revisions};
+use mcp_sansio::gate::{Handshake, Metadata, MethodKind, Refusal, check_repeats, write_revisions};
+use mcp_sansio::{Capabilities, Capability, Era, ErrorCode, Method, Revision, Revisions, Side};
 
 use crate::output::{Output, Text, TooSmall};
 use crate::service::{Call, Failure, Resource, Service, Tool};

@@ -6,11 +6,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use mcp_sansio::Method;
 use mcp_sansio::catalog::{CatalogError, ItemKind, has_variable};
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::{
-    CompleteParams, CompleteResult, Completion, Method, Prompt, ResourceTemplate,
-    ServerCapabilities,
+    CompleteParams, CompleteResult, Completion, Prompt, ResourceTemplate, ServerCapabilities,
 };
 
 use super::context::{Call, FromRequest, RequestParts};

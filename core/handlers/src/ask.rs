@@ -8,14 +8,15 @@ use core::ops::{Deref, DerefMut};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use mcp_sansio::catalog::check_uri;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, JsonError};
 use mcp_sansio::peer::{CommandError, Request, RequestHandle, ServerMachine as _};
 use mcp_sansio::protocol::{
     CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams, ElicitSchema,
     ElicitUrlParams, InputRequest, InputRequests, InputRequiredResult, ListRootsResult,
-    LoggingLevel, PrimitiveSchema,
+    PrimitiveSchema,
 };
-use mcp_sansio::{Instant, Revision};
+use mcp_sansio::{Instant, LoggingLevel, Revision};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -40,7 +41,25 @@ fn check(request: &InputRequest) -> Result<(), String> {
                 None => Ok(()),
             }
         }
+        InputRequest::Elicit(params) => check_url(params),
         _ => Ok(()),
+    }
+}
+
+/// Checks that an elicitation that sends the user to a URL names one that browsers open.
+// MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014]
+// MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]
+pub(crate) fn check_url(params: &ElicitParams) -> Result<(), String> {
+    let ElicitParams::Url(ElicitUrlParams { url, .. }) = params else { return Ok(()) };
+    check_uri(url).map_err(|error| alloc::format!("the URL of the elicitation: {error}"))?;
+    let is_web = |(scheme, rest): (&str, &str)| {
+        let known = ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+        known && !rest.is_empty() && !rest.starts_with(['/', '?', '#'])
+    };
+    if url.split_once("://").is_some_and(is_web) {
+        Ok(())
+    } else {
+        Err("the URL of the elicitation must start with `https://` or `http://` and a host".into())
     }
 }
 
@@ -55,7 +74,8 @@ impl Context {
     }
 
     /// Returns the user's answer to the elicitation `key` with its content decoded; `None` if it
-    /// was not asked yet.
+    /// was not asked yet. Only the types of `T` are checked: a host may send values out of the
+    /// ranges of the form, which [`ElicitSchema::validate`] finds.
     ///
     /// # Errors
     ///
@@ -82,11 +102,12 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The client refused, or its answer is not valid.
+    /// The client refused, or its answer is not valid. Malformed blocks of several and malformed
+    /// annotations are left out, and named in a log message to the client.
     // Inline, so that the decoders are compiled only for programs that call it.
     #[inline]
     pub fn sampled(&self, key: &str) -> Result<Option<CreateMessageResult>, HandlerError> {
-        self.input_result(key)
+        self.lossy_result(key)
     }
 
     /// Returns the host's roots, requested under `key`; `None` if they were not requested yet.
@@ -124,8 +145,8 @@ impl Context {
         response.decode().map(Some).map_err(|error| invalid(key, &error))
     }
 
-    /// Like [`input_result`](Self::input_result), without the malformed elements of lists in the
-    /// answer, which a log message to the client names.
+    /// Like [`input_result`](Self::input_result), without the malformed elements of lists and the
+    /// malformed hints in the answer, which a log message to the client names.
     fn lossy_result<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, HandlerError> {
         let read = self.input_result::<Json>(key)?.map(|answer| answer.as_raw().decode_lossy());
         let Some(read) = read else { return Ok(None) };
@@ -189,7 +210,8 @@ impl Elicit {
         ElicitParams::from(ElicitFormParams::new(message, schema)).into()
     }
 
-    /// Sends the user to a URL; the answer says only whether the user agreed to go.
+    /// Sends the user to a URL with `https` or `http`; the answer says only whether the user agreed
+    /// to go. Another URL ends the request with an internal error.
     ///
     /// At 2025-11-25 the elicitation has an unguessable id, derived from the secret of the endpoint
     /// when it is sent. The same request keeps the id as long as it asks for the same URL under the
@@ -419,9 +441,7 @@ impl ElicitationIds {
     }
 }
 
-impl fmt::Debug for ElicitationIds {
+mcp_sansio::partial_debug! {
     /// Omits the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ElicitationIds(..)")
-    }
+    impl Debug for ElicitationIds(..)
 }

@@ -319,11 +319,7 @@ impl Default for Connections {
     }
 }
 
-impl fmt::Debug for Connections {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connections").finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for Connections { .. } }
 
 /// Adds the connections of a server to its [`Connections`].
 ///
@@ -459,7 +455,8 @@ impl ServerHandle {
     }
 
     /// Changes the catalog of the connection, over HTTP that of the server; clients are notified.
-    /// To change all connections, use [`Connections`]. Under an adapter that
+    /// To change all connections, use [`Connections`]. The edit runs when the connection is driven
+    /// next, and its errors are lost unless it sends them through a channel. Under an adapter that
     /// [catches](super::endpoint::PanicGuard) panics, an edit that panics is abandoned.
     ///
     /// # Errors

@@ -3,21 +3,22 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::any::Any;
-use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Lists, Target, TemplateMatch};
+use mcp_sansio::envelope::ParseLimits;
 use mcp_sansio::jsonrpc::{Json, JsonError, RawJson, RequestId};
 use mcp_sansio::peer::{
     InputRequested, InputResponseParams, Request, RequestHandle, ServerSession,
 };
 use mcp_sansio::protocol::GetPromptResult;
 use mcp_sansio::protocol::ReadResourceResult;
-use mcp_sansio::protocol::{
-    CallToolResult, Capabilities, Capability, Implementation, LoggingLevel, Meta, Method,
+use mcp_sansio::protocol::{CallToolResult, Implementation, Meta};
+use mcp_sansio::{
+    Caller, Capabilities, Capability, LoggingLevel, Method, Principal, Revision, SessionKey,
+    Spawner,
 };
-use mcp_sansio::{Caller, Principal, Revision, SessionKey, Spawner};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -44,6 +45,8 @@ pub struct RequestParts<'r, 'f> {
     pub(super) cancelled: Option<Arc<AtomicBool>>,
     /// The observation of the request, if this side has an observer.
     pub(super) observation: Option<&'r crate::executor::SharedObservation>,
+    /// The server that asks a host, if the host knows its name.
+    pub(super) server: Option<&'r Arc<str>>,
 }
 
 /// The source of a log message: its level, and the name of its logger, if it has one.
@@ -122,7 +125,8 @@ pub(super) fn details_with_meta(
         Some(session) => Some(session.client_info().clone()),
         None => meta.as_ref().and_then(|meta| meta.get(Meta::CLIENT_INFO)).map(Json::from),
     };
-    let meta = Some(Json::from(meta.unwrap_or(RawJson::EMPTY_OBJECT)));
+    let meta = meta.filter(RawJson::is_object).unwrap_or(RawJson::EMPTY_OBJECT);
+    let meta = Some(Json::from(meta));
     RequestDetails { meta, client_info, ..super::extension::details(request, session) }
 }
 
@@ -132,7 +136,8 @@ impl RequestDetails {
         if self.meta.is_none() {
             return Arc::clone(self);
         }
-        let meta = params.get("_meta").unwrap_or(RawJson::EMPTY_OBJECT);
+        let meta = params.get("_meta").filter(RawJson::is_object);
+        let meta = meta.unwrap_or(RawJson::EMPTY_OBJECT);
         let (client_extensions, client_info) =
             (self.client_extensions.clone(), self.client_info.clone());
         Arc::new(Self { client_extensions, meta: Some(Json::from(meta)), client_info })
@@ -143,7 +148,8 @@ impl RequestDetails {
     }
 
     pub(super) fn client_info(&self) -> Option<Implementation> {
-        self.client_info.as_ref()?.as_raw().decode().ok()
+        // A malformed icon does not hide the name.
+        self.client_info.as_ref()?.as_raw().decode_lossy().ok().map(|(info, _)| info)
     }
 }
 
@@ -161,6 +167,7 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             guard: PanicGuard::NONE,
             cancelled: None,
             observation: None,
+            server: None,
         }
     }
 
@@ -173,12 +180,7 @@ impl<'r, 'f> RequestParts<'r, 'f> {
     }
 }
 
-impl fmt::Debug for RequestParts<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("RequestParts");
-        out.field("params", &self.params).field("revision", &self.revision).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for RequestParts<'_, '_> { params, revision, .. } }
 
 /// The sender of a connection's command queue.
 pub(super) type CommandSender = Arc<Mailbox<Command>>;
@@ -347,7 +349,7 @@ impl Context {
     ///
     /// ```
     /// # use mcp_sansio_handlers::{Call, NoArguments};
-    /// use mcp_sansio::protocol::LoggingLevel;
+    /// use mcp_sansio::LoggingLevel;
     ///
     /// # fn handler(call: Call<NoArguments>) {
     /// call.log(LoggingLevel::Info, "the tank is full");
@@ -418,6 +420,10 @@ impl Context {
 
     /// Changes the catalog of this connection, over HTTP that of the server; clients are notified.
     /// To change all connections, use [`Connections`](super::Connections).
+    ///
+    /// The edit runs when the connection is driven next, and its errors are lost: an `async` handler
+    /// that needs them lets the edit send them through a channel, and awaits that. A plain handler
+    /// cannot wait for its edit.
     ///
     /// # Errors
     ///
@@ -558,33 +564,19 @@ fn decode_arguments<A: DeserializeOwned>(arguments: Option<RawJson<'_>>) -> Resu
     Ok(decoded.expect("what was read without an error"))
 }
 
-/// Calls `read`, which decodes arguments, without those that are `null` if it fails with them.
+/// Calls `read`, which decodes arguments: as they are, then without those that are `null`, then
+/// without `null` members at every depth, which a value without a type of its own would lose.
 fn read_arguments(
-    mut arguments: RawJson<'_>,
+    arguments: RawJson<'_>,
     read: &mut dyn FnMut(&RawJson<'_>) -> Result<(), JsonError>,
 ) -> Result<(), JsonError> {
-    while let Err(error) = read(&arguments) {
-        arguments = without_null(&arguments).ok_or(error)?;
-    }
-    Ok(())
-}
-
-/// Returns an object without its members that are `null`. `None` if there are none.
-#[cold]
-fn without_null(object: &RawJson<'_>) -> Option<RawJson<'static>> {
-    let (mut text, mut has_null) = (String::new(), false);
-    for member in object.members() {
-        if member.value == RawJson::NULL {
-            has_null = true;
-            continue;
+    let mut result = read(&arguments);
+    for depth in [1, ParseLimits::DEPTH_MAX] {
+        if result.is_err() {
+            result = read(&arguments.without_null_members(&[], depth));
         }
-        text.push_str(if text.is_empty() { "{\"" } else { ",\"" });
-        text.push_str(member.key);
-        text.push_str("\":");
-        text.push_str(member.value.as_str());
     }
-    text.push_str(if text.is_empty() { "{}" } else { "}" });
-    has_null.then(|| RawJson::trusted_string(text))
+    result
 }
 
 fn invalid_arguments(error: &JsonError, revision: Revision) -> HandlerError {

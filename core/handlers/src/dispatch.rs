@@ -5,8 +5,8 @@ use core::fmt;
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
-use mcp_sansio::protocol::{CallToolResult, Capability, SerializeAt};
-use mcp_sansio::{Era, Instant, Spawner};
+use mcp_sansio::protocol::{CallToolResult, SerializeAt};
+use mcp_sansio::{Capability, Era, Instant, Spawner};
 
 use super::context::{CommandSender, Incoming, RequestParts};
 use super::executor::PanicGuard;
@@ -164,6 +164,7 @@ impl<K: Threading> Invocation<'_, K> {
                 guard: self.guard,
                 cancelled: None,
                 observation: self.observation.as_ref(),
+                server: None,
             })
         });
         called.unwrap_or_else(|panicked| Step::Ready(panicked.into()))

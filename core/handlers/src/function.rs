@@ -34,9 +34,11 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
 #[diagnostic::on_unimplemented(
     message = "this function cannot be registered as a handler here",
     label = "not a handler: wrong parameter or wrong result",
-    note = "a tool's handler takes `Call<Arguments>`, and `Arguments` derives `Deserialize` and `JsonSchema`; a prompt's takes `Call<Arguments>`, a resource's `Call<ReadResource>`; up to three parameters `State<T>` may follow",
-    note = "it returns text, content, `Structured`, or a `Result` of these with `HandlerError`, or, wrapped by `fallible`, with an error that implements `IntoHandlerError`; it may be `async`",
-    note = "the handler of an extension's method `ExtensionMethod<P, R>` takes `Call<P>` and returns `R`, or a `Result` of it; `P` derives `Deserialize` and `R` derives `Serialize`",
+    note = "a tool (`CallToolResult`) takes `Call<Arguments>`, and `Arguments` derives `Deserialize` and `JsonSchema`; it returns text, content, or `Structured`",
+    note = "a prompt (`GetPromptResult`) takes `Call<Arguments>` and returns a `String` or `PromptMessage`s; a resource (`ReadResourceResult`) takes `Call<ReadResource>` and returns `TextResourceContents` or `BlobResourceContents`",
+    note = "at a host, `on_elicit` takes `HostRequest<ElicitParams>` and returns an `ElicitResult`, `on_sample` `HostRequest<CreateMessageParams>` and a `CreateMessageResult`, `on_roots` `HostRequest<()>` and a `Vec<Root>`",
+    note = "the method `ExtensionMethod<P, R>` of an extension takes `Call<P>`, at a host `HostRequest<P>`, and returns `R`; `P` derives `Deserialize` and `R` derives `Serialize`",
+    note = "each may return its result in a `Result` with `HandlerError`, or, wrapped by `fallible`, with an error that implements `IntoHandlerError` (`fallible(blocking(f))` if it blocks as well); it may be `async`, and up to three parameters `State<T>` may follow `Call`",
     note = "values that it captures are `Send` and `Sync`, and `Clone` if it is `async`; an `async` function holds no `Rc` and no lock of `std` across an `.await`; `Server::local` has no such bounds"
 )]
 pub trait Handler<K: Threading, Of, M> {
@@ -111,7 +113,7 @@ where
             Err(done) => Step::Ready(*done),
             Ok(input) => {
                 let answer = self.clone()(input);
-                let task: <ThreadSafe as Threading>::Task =
+                let task: <ThreadSafe as Threading>::Future<Outcome> =
                     Box::pin(async move { answer.await.into_outcome() });
                 Step::Pending(task)
             }
@@ -146,10 +148,71 @@ where
             Err(done) => Step::Ready(*done),
             Ok(input) => {
                 let function = Rc::clone(&function);
-                let task: <Local as Threading>::Task =
+                let task: <Local as Threading>::Future<Outcome> =
                     Box::pin(async move { function(input).await.into_outcome() });
                 Step::Pending(task)
             }
+        })
+    }
+}
+
+// ------------------------------------------------------------------ other functions of the application
+
+/// A function of the application that is not a handler, such as a check of tokens: a closure or a
+/// function, plain or `async`, that takes `In` and returns `Out`.
+///
+/// `M` tells a plain function from an `async` one; the compiler infers it.
+#[diagnostic::on_unimplemented(
+    message = "this function cannot be called with `{In}` here",
+    note = "it takes `{In}` and returns `{Out}`, and may be `async`"
+)]
+pub trait Callback<K: Threading, In: 'static, Out: 'static, M> {
+    /// Converts the function into the stored form.
+    fn into_callback(self) -> K::Callback<In, Step<K, Out>>;
+}
+
+impl<F, In: 'static, Out: 'static> Callback<ThreadSafe, In, Out, Plain<In>> for F
+where
+    F: Fn(In) -> Out + Send + Sync + 'static,
+{
+    fn into_callback(self) -> <ThreadSafe as Threading>::Callback<In, Step<ThreadSafe, Out>> {
+        Arc::new(move |input| Step::Ready(self(input)))
+    }
+}
+
+impl<F, In: 'static, Out: 'static, R> Callback<ThreadSafe, In, Out, Async<In>> for F
+where
+    F: Fn(In) -> R + Send + Sync + 'static,
+    R: Future<Output = Out> + Send + 'static,
+{
+    fn into_callback(self) -> <ThreadSafe as Threading>::Callback<In, Step<ThreadSafe, Out>> {
+        Arc::new(move |input| {
+            let task: <ThreadSafe as Threading>::Future<Out> = Box::pin(self(input));
+            Step::Pending(task)
+        })
+    }
+}
+
+impl<F, In: 'static, Out: 'static> Callback<Local, In, Out, Plain<In>> for F
+where
+    F: Fn(In) -> Out + 'static,
+{
+    fn into_callback(self) -> <Local as Threading>::Callback<In, Step<Local, Out>> {
+        Rc::new(move |input| Step::Ready(self(input)))
+    }
+}
+
+impl<F, In: 'static, Out: 'static> Callback<Local, In, Out, Async<In>> for F
+where
+    F: AsyncFn(In) -> Out + 'static,
+{
+    fn into_callback(self) -> <Local as Threading>::Callback<In, Step<Local, Out>> {
+        let function = Rc::new(self);
+        Rc::new(move |input| {
+            let function = Rc::clone(&function);
+            let task: <Local as Threading>::Future<Out> =
+                Box::pin(async move { function(input).await });
+            Step::Pending(task)
         })
     }
 }
@@ -167,6 +230,9 @@ pub struct Blocking<F>(pub(super) F);
 /// connection; its messages are sent at once. With neither it runs where the connection is driven,
 /// which then waits for it. It cannot be interrupted: when its request is cancelled,
 /// [`is_cancelled`](super::Context::is_cancelled) returns `true`.
+///
+/// If it returns an error of the application, [`fallible`] goes around it:
+/// `fallible(blocking(function))`.
 pub const fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(function)
 }
@@ -213,25 +279,10 @@ where
                 }
                 None => Box::new(work),
             });
-            let task: <ThreadSafe as Threading>::Task = Box::pin(JobFuture { answer, cancelled });
+            let task: <ThreadSafe as Threading>::Future<Outcome> =
+                Box::pin(JobFuture { answer, cancelled });
             Step::Pending(task)
         })
-    }
-}
-
-// `blocking(fallible(function))` is `fallible(blocking(function))`. The bounds are those of the
-// inner `blocking`: to name it would make the search for an implementation endless.
-#[diagnostic::do_not_recommend]
-impl<F, In, R, Of> Handler<ThreadSafe, Of, Fallible<Blocking<fn(In) -> R>>>
-    for Blocking<Fallible<F>>
-where
-    F: Fn(In) -> R + Send + Sync + 'static,
-    In: FromRequest<Of> + Send + 'static,
-    R: IntoOutcome<Fallible<Of>>,
-{
-    fn into_function(self) -> <ThreadSafe as Threading>::Function {
-        let function = Blocking(self.0.0);
-        Handler::<ThreadSafe, Fallible<Of>, Blocking<fn(In) -> R>>::into_function(function)
     }
 }
 
@@ -309,7 +360,8 @@ impl Drop for JobFuture {
 /// the feature `anyhow`) `anyhow::Error`, which are [internal](HandlerError::Internal) errors.
 ///
 /// ```
-/// use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+/// use mcp_sansio::ErrorCode;
+/// use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 /// use mcp_sansio_handlers::{HandlerError, IntoHandlerError};
 ///
 /// #[derive(Debug)]

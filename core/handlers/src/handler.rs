@@ -21,14 +21,10 @@
 //!     .tool("read", "The temperature", |_: Call<NoArguments>| Celsius(21.5));
 //! ```
 
-#[cfg(all(feature = "client", feature = "http"))]
-pub use super::authorization::AuthorizationFunction;
 pub use super::context::{FromRequest, LogSource, RequestParts};
-pub use super::function::{Async, Blocking, Fallible, Handler, HandlerInput};
+pub use super::function::{Async, Blocking, Callback, Fallible, Handler, HandlerInput};
 #[cfg(feature = "http")]
-pub use super::protection::TokenCheckFuture;
-#[cfg(feature = "http")]
-pub use super::protection::{TokenHandler, TokenResult, TokenStep};
+pub use super::protection::{TokenCheckFuture, TokenResult};
 pub use super::reply::{AnyResult, IntoOutcome, Outcome, ResultBody};
 #[cfg(feature = "schemars")]
 pub use super::schema::{Described, DescribedOutput};

@@ -3,7 +3,6 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -76,7 +75,7 @@ pub struct HandlerOutput<'f> {
 /// up.
 pub struct PendingHandler<K: Threading = ThreadSafe> {
     /// `None` once the handler is done.
-    task: Option<K::Task>,
+    task: Option<K::Future<Outcome>>,
     pub(super) request: Option<Request<'static>>,
     guard: PanicGuard,
     /// The time of the middleware, if there is any.
@@ -180,17 +179,9 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
     }
 }
 
-impl<K: Threading> fmt::Debug for HandlerCall<'_, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HandlerCall").field("request", &self.request).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<K: Threading> Debug for HandlerCall<'_, K> { request, .. } }
 
-impl<K: Threading> fmt::Debug for PendingHandler<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingHandler").field("request", &self.request).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<K: Threading> Debug for PendingHandler<K> { request, .. } }
 
 impl<K: Threading> PendingHandler<K> {
     /// Polls the handler at the time `now`.

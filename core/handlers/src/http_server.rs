@@ -245,7 +245,9 @@ impl<K: Threading> HttpServer<K> {
     pub fn finish(&mut self, answer: HandlerOutput<'_>, now: Instant) {
         let HandlerOutput { request, outcome } = answer;
         let endpoint = &mut self.endpoint;
-        endpoint.running.end(&mut endpoint.machine, request.handle);
+        if endpoint.running.end(&mut endpoint.machine, request.handle).is_none() {
+            endpoint.machine.release_handler(request.handle);
+        }
         endpoint.finish(&request, outcome, now);
         endpoint.notify_changes(now);
     }
@@ -254,7 +256,9 @@ impl<K: Threading> HttpServer<K> {
     /// available, with an internal error.
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
         let endpoint = &mut self.endpoint;
-        endpoint.running.end(&mut endpoint.machine, request);
+        if endpoint.running.end(&mut endpoint.machine, request).is_none() {
+            endpoint.machine.release_handler(request);
+        }
         let error = ErrorObject::internal(UNFINISHED);
         if let Some(tasks) = &mut endpoint.tasks {
             tasks.take_task_request(request);
@@ -500,7 +504,7 @@ impl ServerBinding for HttpServerMachine {
         if is_resumed {
             return true;
         }
-        let room = self.check_handler_capacity(request.handle);
+        let room = self.admit_handler(request.handle);
         let has_room = room.is_ok();
         if let Err(refusal) = room {
             let _answered = self.refuse(request.handle, refusal, now);

@@ -208,7 +208,7 @@ pub use authorization::{Authorization, CredentialLock, CredentialStore, MemorySt
 pub use client::{
     CallFuture, Client, ClientCall, ClientError, ClientTask, ConnectionError, Host, HostRequest,
     MergedItem, MergedList, ServerConnection, ServerSpec, ServerState, Servers, ServersConfig,
-    ServersConfigError, ServersError, Session, Subscription, TaskCall, TaskFuture,
+    ServersError, Session, Subscription, TaskCall, TaskFuture,
 };
 pub use connections::Connections;
 pub use connections::ServerHandle;
@@ -221,7 +221,7 @@ pub use protection::TokenRequirement;
 pub use reply::{HandlerError, Structured};
 pub use server::Server;
 #[cfg(feature = "http")]
-pub use server_card::{InvalidServerCard, RemoteEndpoint, ServerCard};
+pub use server_card::{RemoteEndpoint, ServerCard};
 pub use server_item::CatalogEdit;
 pub use server_item::ServerItem;
 pub use state::State;

@@ -9,9 +9,9 @@ use core::hash::BuildHasher;
 use core::task::Waker;
 use core::time::Duration;
 
+use mcp_sansio::LoggingLevel;
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::peer::{Limits, RequestHandle};
-use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_collections::{Index, Key, KeyedHash, Slab};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -18,20 +17,19 @@ use mcp_sansio::http::{
     RequestHead, Response, StoreError,
 };
 use mcp_sansio::peer::Event;
-use mcp_sansio::protocol::Method;
-use mcp_sansio::{Caller, Instant};
+use mcp_sansio::{Caller, Instant, Method};
 use mcp_sansio_oauth::protected_resource::{
     DpopProof, Grant, ItemLookup, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
 use mcp_sansio_sync::Mutex;
 
 use super::executor::PanicGuard;
-use super::function::{Async, Plain};
+use super::function::Callback;
 use super::http_server::{HttpServer, HttpServerMachine};
 use super::reply::HandlerError;
 use super::server::{Server, UnixTime};
 use super::server_card::ServerCard;
-use super::threading::{Local, ThreadSafe, Threading};
+use super::threading::{Step, ThreadSafe, Threading};
 
 /// What a server answers before a request on HTTP reaches its machine.
 pub(super) struct HttpHandlers<K: Threading> {
@@ -62,7 +60,7 @@ type RefusalObserver = Arc<dyn Fn(&str, &Caller) + Send + Sync>;
 /// The token requirements of a server on HTTP, and the function that checks tokens.
 pub(super) struct Protection<K: Threading> {
     resource: Arc<ProtectedResource>,
-    function: K::Callback<TokenCheck, TokenStep<K>>,
+    function: K::Callback<TokenCheck, Step<K, TokenResult>>,
 }
 
 impl<K: Threading> Protection<K> {
@@ -190,12 +188,10 @@ impl<K: Threading> Server<K> {
     pub fn protect<M>(
         mut self,
         resource: ProtectedResource,
-        check: impl TokenHandler<K, M>,
+        check: impl Callback<K, TokenCheck, TokenResult, M>,
     ) -> Self {
-        self.functions().http.protection = Some(Protection {
-            resource: Arc::new(resource),
-            function: check.into_token_function(),
-        });
+        self.functions().http.protection =
+            Some(Protection { resource: Arc::new(resource), function: check.into_callback() });
         self
     }
 }
@@ -304,11 +300,11 @@ impl<K: Threading> HttpServer<K> {
         grant: &Grant,
         now: Instant,
     ) -> Option<impl Future<Output = Result<(), Response>> + use<K>> {
-        let proof = grant.used_proof()?;
+        let (proof, expires_at) = grant.used_proof()?;
         self.endpoint.handlers.http.protection.as_ref()?;
-        let left = proof.expires_at.saturating_sub(self.unix_time()).max(1);
+        let left = expires_at.saturating_sub(self.unix_time()).max(1);
         let (ttl, caller) = (Duration::from_secs(left), Caller::from(grant.clone()));
-        let id = self.endpoint.machine.record_proof(proof.id.clone(), ttl, &caller, now)?;
+        let id = self.endpoint.machine.record_proof(proof.into(), ttl, &caller, now)?;
         let slot = Arc::<ProofSlot>::default();
         self.proofs.0.insert(id, Arc::clone(&slot));
         let grant = grant.clone();
@@ -433,12 +429,15 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
         let checked = loop {
             match core::mem::replace(state, State::Over) {
                 State::Asked(check) => match guard.run(|| (protection.function)(check)) {
-                    Ok(TokenStep::Ready(checked)) => break checked,
-                    Ok(TokenStep::Pending(task)) => *state = State::Running(task),
+                    Ok(Step::Ready(checked)) => break checked,
+                    Ok(Step::Pending(task)) => *state = State::Running(task),
                     Err(_) => break unavailable(),
                 },
                 State::Running(mut task) => match guard.run(|| Pin::new(&mut task).poll(cx)) {
-                    Ok(Poll::Ready(checked)) => break checked,
+                    Ok(Poll::Ready(checked)) => {
+                        guard.drop(task);
+                        break checked;
+                    }
                     Ok(Poll::Pending) => {
                         *state = State::Running(task);
                         return Poll::Pending;
@@ -467,96 +466,12 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
     }
 }
 
-impl<K: Threading> fmt::Debug for TokenCheckFuture<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenCheckFuture").finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<K: Threading> Debug for TokenCheckFuture<K> { .. } }
 
-// ------------------------------------------------------------------ functions that check tokens
+// ------------------------------------------------------------------ result of a check
 
 /// The result of a token check.
 pub type TokenResult = Result<VerifiedToken, TokenRefusal>;
-
-/// A function that can check tokens: a closure or a function, plain or `async`, that takes a
-/// [`TokenCheck`] and returns a [`TokenResult`].
-///
-/// `M` tells a plain function from an `async` one; the compiler infers it.
-#[diagnostic::on_unimplemented(
-    message = "this function cannot check tokens here",
-    note = "it takes a `TokenCheck` and returns `Result<VerifiedToken, TokenRefusal>`"
-)]
-pub trait TokenHandler<K: Threading, M> {
-    /// Converts the function into the stored form.
-    fn into_token_function(self) -> K::Callback<TokenCheck, TokenStep<K>>;
-}
-
-/// The state of a token check after its function was called.
-pub enum TokenStep<K: Threading> {
-    /// The check is done.
-    Ready(TokenResult),
-    /// The check is pending and must be polled.
-    Pending(K::Future<TokenResult>),
-}
-
-impl<K: Threading> fmt::Debug for TokenStep<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ready(_) => "Ready",
-            Self::Pending(_) => "Pending",
-        })
-    }
-}
-
-impl<F> TokenHandler<ThreadSafe, Plain<TokenCheck>> for F
-where
-    F: Fn(TokenCheck) -> TokenResult + Send + Sync + 'static,
-{
-    fn into_token_function(
-        self,
-    ) -> <ThreadSafe as Threading>::Callback<TokenCheck, TokenStep<ThreadSafe>> {
-        Arc::new(move |check| TokenStep::Ready(self(check)))
-    }
-}
-
-impl<F, R> TokenHandler<ThreadSafe, Async<TokenCheck>> for F
-where
-    F: Fn(TokenCheck) -> R + Send + Sync + 'static,
-    R: Future<Output = TokenResult> + Send + 'static,
-{
-    fn into_token_function(
-        self,
-    ) -> <ThreadSafe as Threading>::Callback<TokenCheck, TokenStep<ThreadSafe>> {
-        Arc::new(move |check| {
-            let task: <ThreadSafe as Threading>::Future<TokenResult> = Box::pin(self(check));
-            TokenStep::Pending(task)
-        })
-    }
-}
-
-impl<F> TokenHandler<Local, Plain<TokenCheck>> for F
-where
-    F: Fn(TokenCheck) -> TokenResult + 'static,
-{
-    fn into_token_function(self) -> <Local as Threading>::Callback<TokenCheck, TokenStep<Local>> {
-        Rc::new(move |check| TokenStep::Ready(self(check)))
-    }
-}
-
-impl<F> TokenHandler<Local, Async<TokenCheck>> for F
-where
-    F: AsyncFn(TokenCheck) -> TokenResult + 'static,
-{
-    fn into_token_function(self) -> <Local as Threading>::Callback<TokenCheck, TokenStep<Local>> {
-        let function = Rc::new(self);
-        Rc::new(move |check| {
-            let function = Rc::clone(&function);
-            let task: <Local as Threading>::Future<TokenResult> =
-                Box::pin(async move { function(check).await });
-            TokenStep::Pending(task)
-        })
-    }
-}
 
 // ------------------------------------------------------------------ what surrounds a request
 

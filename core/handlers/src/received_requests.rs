@@ -4,13 +4,13 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use mcp_sansio::Instant;
-use mcp_sansio::peer::{Event, Policy, Request, Server, ServerOptions, UnknownMethods};
+use mcp_sansio::peer::{Event, Policy, Request, Server, ServerOptions};
 use mcp_sansio::protocol::Implementation;
 
 /// Returns `count` unanswered `x/wait` requests of one client.
 pub(super) fn received_requests(count: u32) -> Vec<Request<'static>> {
     let mut policy = Policy::default();
-    policy.unknown_methods = UnknownMethods::Deliver;
+    policy.deliver_unknown_methods = true;
     let mut server =
         Server::new(ServerOptions::new(Implementation::new("s", "1")).policy(policy), 1);
     let receive = |id| {

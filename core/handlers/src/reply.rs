@@ -6,14 +6,15 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, JsonError, RawJson};
+use mcp_sansio::catalog::check_uri;
+use mcp_sansio::jsonrpc::{ErrorObject, Json, JsonError, RawJson};
 use mcp_sansio::peer::HttpRejection;
 use mcp_sansio::protocol::{
-    BlobResourceContents, CallToolResult, Capability, ContentBlock, CreateMessageResult,
-    ElicitResult, GetPromptResult, ListRootsResult, PromptMessage, ReadResourceResult,
-    ResourceContents, Root, SerializeAt, TextResourceContents, TextResult, ToolOutput,
+    BlobResourceContents, CallToolResult, ContentBlock, CreateMessageResult, ElicitResult,
+    GetPromptResult, ListRootsResult, Meta, PromptMessage, ReadResourceResult, ResourceContents,
+    Root, SerializeAt, TextResourceContents, TextResult, ToolOutput,
 };
-use mcp_sansio::{Panicked, Revision};
+use mcp_sansio::{Capability, ErrorCode, Panicked, Revision};
 use serde::Serialize;
 use serde::ser::Error as _;
 
@@ -71,7 +72,7 @@ impl ResultBody {
     ///
     /// # Errors
     ///
-    /// The value or the result cannot be serialized.
+    /// The value or the result cannot be serialized, or the key is invalid.
     pub fn insert_meta<T: Serialize + ?Sized>(
         self,
         key: &str,
@@ -88,11 +89,12 @@ impl ResultBody {
                 Self::Tool(CallToolResult::text(text)).insert_meta(key, value, revision)
             }
             result => {
-                let value = RawJson::from_serialize(value)?;
+                let mut entry = Meta::new();
+                entry.set(key, value)?;
                 let json = result.to_json(revision)?;
                 let json = json.as_raw();
                 let meta = json.get("_meta").unwrap_or(RawJson::EMPTY_OBJECT);
-                let meta = with_member(&meta, key, Some(&value));
+                let meta = with_member(&meta, key, entry.get(key).as_ref());
                 let json = with_member(&json, "_meta", Some(&meta));
                 Ok(Self::boxed(Written(Json::from(json))))
             }
@@ -386,14 +388,25 @@ outcomes! {
 impl IntoOutcome<Self> for ListRootsResult {
     // MCP 2025-11-25 client/roots#root [ROOT-002]
     fn into_outcome(self) -> Outcome {
-        match self.roots.iter().find(|root| !root.is_file()) {
+        match self.roots.iter().find(|root| !is_valid_root(root)) {
             None => Outcome::Result(ResultBody::boxed(self)),
             Some(root) => {
-                let message = alloc::format!("the root {:?} is not a `file://` URI", root.uri);
+                let message = alloc::format!(
+                    "the root {:?} is not a `file://` URI, percent-encoded and without `..`",
+                    root.uri
+                );
                 Outcome::Error(ErrorObject::internal(message))
             }
         }
     }
+}
+
+// MCP 2025-11-25 client/roots#security-considerations [ROOT-006]: a server may resolve `..` to a
+// directory outside of the root.
+fn is_valid_root(root: &Root) -> bool {
+    let path = root.uri.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let path = path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
+    root.is_file() && check_uri(&root.uri).is_ok() && path.split('/').all(|it| it != "..")
 }
 
 impl IntoOutcome<ListRootsResult> for Vec<Root> {

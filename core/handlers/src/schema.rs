@@ -251,7 +251,7 @@ struct Fields {
     required: Vec<String>,
 }
 
-/// Returns a prompt with the fields of `schema` as arguments, and an error if one is not a string.
+/// Returns a prompt of a schema's fields, required ones first, and an error if one is not a string.
 fn prompt(name: &str, description: &str, schema: &Json) -> (Prompt, Option<CatalogError>) {
     let mut prompt = Prompt::new(name).description(description);
     let Ok(Fields { properties, required }) = schema.decode() else { return (prompt, None) };
@@ -266,6 +266,7 @@ fn prompt(name: &str, description: &str, schema: &Json) -> (Prompt, Option<Catal
             problem = Some(CatalogError::ArgumentNotString { prompt, argument });
         }
     }
+    prompt.arguments.iter_mut().for_each(|all| all.sort_by_key(|it| it.required.is_none()));
     (prompt, problem)
 }
 

@@ -2,7 +2,6 @@
 
 use alloc::string::ToString;
 use alloc::sync::Arc;
-use core::fmt;
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::ErrorObject;
@@ -181,8 +180,4 @@ fn binding<'a>(request: &'a Request<'_>) -> Binding<'a> {
     Binding::new(request.method.as_str(), &request.params).principal(principal)
 }
 
-impl fmt::Debug for SealSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SealSettings").field("lifetime", &self.lifetime).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for SealSettings { lifetime, .. } }

@@ -2,21 +2,20 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 
 use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
 #[cfg(feature = "http")]
 use mcp_sansio::http;
 use mcp_sansio::jsonrpc::Json;
-use mcp_sansio::peer::{Event, ServerOptions, UnknownMethods};
+use mcp_sansio::peer::{Event, ServerOptions};
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio::protocol::GetPromptResult;
 use mcp_sansio::protocol::ReadResourceResult;
 use mcp_sansio::protocol::{
-    CacheHints, CapabilitySettings, Implementation, Method, Prompt, Resource, ResourceTemplate,
+    CacheHints, CapabilitySettings, Implementation, Prompt, Resource, ResourceTemplate,
     ServerCapabilities, Tool,
 };
-use mcp_sansio::{Job, Spawner, Tape};
+use mcp_sansio::{Job, Method, Spawner, Tape};
 
 use super::connection_options::connection_options;
 use super::connections::Join;
@@ -127,11 +126,7 @@ impl<K: Threading> Clone for Handlers<K> {
     }
 }
 
-impl<K: Threading> fmt::Debug for Handlers<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handlers").finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<K: Threading> Debug for Handlers<K> { .. } }
 
 /// The handler of a method.
 pub(super) struct MethodHandler<K: Threading> {
@@ -197,11 +192,7 @@ impl Observers {
     }
 }
 
-impl fmt::Debug for Observers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observers").finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for Observers { .. } }
 
 /// A function that observes every event.
 pub(super) type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
@@ -528,7 +519,7 @@ impl<K: Threading> Server<K> {
         for handler in &handlers.methods {
             match handler.declare {
                 Some(declare) => declare(options.capabilities_mut()),
-                None => options.policy_mut().unknown_methods = UnknownMethods::Deliver,
+                None => options.policy_mut().deliver_unknown_methods = true,
             }
         }
         options
@@ -564,8 +555,4 @@ connection_options!(
     "Requests that reach handlers pass [`middleware`](Self::middleware) after it. Requests that the protocol layer answers itself pass only this one: `initialize`, `server/discover`, `ping`, `logging/setLevel`, those of subscriptions, and refused ones."
 );
 
-impl<K: Threading> fmt::Debug for Server<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("handlers", &self.handlers).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<K: Threading> Debug for Server<K> { handlers, .. } }

@@ -15,6 +15,7 @@ use mcp_sansio::{Instant, SessionKey};
 use super::ask::InputRequired;
 use super::executor::{DETACHED, Executor};
 use super::mailbox::Command;
+use super::reply::Outcome;
 use super::server_endpoint::StreamServer;
 use super::server_item::ItemHandlers;
 use super::task::{OpenTasks, TaskFactory, TaskHandler, TaskSharing};
@@ -110,7 +111,7 @@ pub(super) trait RunningHandlers<M> {
 }
 
 impl ServerBinding for StreamServer {
-    type Running<K: Threading> = Executor<K::Task, Command, Request<'static>>;
+    type Running<K: Threading> = Executor<K::Future<Outcome>, Command, Request<'static>>;
 
     fn catalog(&self) -> &Catalog {
         peer::Server::catalog(self)

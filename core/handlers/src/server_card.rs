@@ -1,12 +1,17 @@
 //! The card of a server on HTTP, from the draft SEP-2127.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::hash::BuildHasher as _;
+use core::num::NonZeroU32;
 
-use mcp_sansio::http::{Content, InvalidUrl, Location, RequestHead, Response, ResponseHead};
+use mcp_sansio::http::{Content, Location, RequestHead, Response, ResponseHead};
+use mcp_sansio::jsonrpc::{Json, Omissions, RawJson, lossy_list};
 use mcp_sansio::peer::Status;
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{InvalidValue, Revision, Revisions};
+use mcp_sansio_collections::KeyedHash;
 use serde::{Deserialize, Serialize};
 
 use super::server::Server;
@@ -15,10 +20,12 @@ use super::threading::Threading;
 /// The schema of a card.
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 /// The suffix of a card's URL, after the URL of its server.
+// MCP 2026-07-28 server-card:discovery#alternatives-considered [CARD-029]
 const SUFFIX: &str = "/server-card";
-/// The bounds of the draft, in characters.
+/// The bounds of the draft, in characters: of the name, of the version, and of other texts.
 const NAME_LENGTH_MAX: usize = 200;
-const DESCRIPTION_LENGTH_MAX: usize = 100;
+const VERSION_LENGTH_MAX: usize = 255;
+const TEXT_LENGTH_MAX: usize = 100;
 
 /// A public description of a server on HTTP, which clients and registries read without a
 /// connection.
@@ -31,12 +38,12 @@ const DESCRIPTION_LENGTH_MAX: usize = 100;
 /// use mcp_sansio_handlers::{Server, ServerCard};
 ///
 /// let card = ServerCard::new("com.example/weather", "1.0.0", "Weather at a place")?
-///     .title("Weather")
+///     .title("Weather")?
 ///     .remote("https://mcp.example.com/mcp")?;
 /// // GET https://mcp.example.com/mcp/server-card
 /// let server = Server::new("weather", "1.0.0").card(card);
 /// # let _ = server;
-/// # Ok::<(), mcp_sansio_handlers::InvalidServerCard>(())
+/// # Ok::<(), mcp_sansio::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,9 +64,18 @@ pub struct ServerCard {
     /// The home page of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
+    /// The repository of the source code, as the server describes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<Json>,
+    /// A list of icons, as the server describes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Json>,
     /// Where to connect.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "lossy_list")]
     pub remotes: Vec<RemoteEndpoint>,
+    /// Metadata of vendors.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Json>,
 }
 
 /// An endpoint of a [`ServerCard`].
@@ -70,29 +86,20 @@ pub struct RemoteEndpoint {
     /// The transport: `streamable-http` or `sse`.
     #[serde(rename = "type")]
     pub transport: String,
-    /// The URL, which may be a template with variables in braces.
+    /// The URL, which may be a template: replace each variable in braces with its value in
+    /// [`variables`](Self::variables) before connecting.
     pub url: String,
+    /// An object that describes the variables of the URL: their defaults, their choices, and
+    /// whether the user is to be asked.
+    // MCP 2026-07-28 server-card:schema.ts#Remote [CARD-010]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Json>,
+    /// A list of the header fields that the endpoint requires or accepts, described alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Json>,
     /// The revisions of the protocol that it supports.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "lossy_list")]
     pub supported_protocol_versions: Vec<String>,
-}
-
-/// Why a card is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidServerCard {
-    /// The name is not a namespace and a name, in letters, digits and `.-_`. The caller's error.
-    #[error("`{0}` is not the name of a server, such as `com.example/weather`")]
-    Name(String),
-    /// The description is empty or longer than 100 characters. The caller's error.
-    #[error("the description of a server has 1 to 100 characters")]
-    Description,
-    /// The URL of an endpoint is invalid. The caller's error.
-    #[error("not the URL of a server: {0}")]
-    Url(#[from] InvalidUrl),
-    /// A document is not a card. The error of the server that it is from.
-    #[error("the document is not the card of a server")]
-    Malformed,
 }
 
 impl ServerCard {
@@ -100,35 +107,53 @@ impl ServerCard {
     ///
     /// # Errors
     ///
-    /// The caller's error: [`InvalidServerCard::Name`] or [`InvalidServerCard::Description`].
+    /// The caller's error: the name is not a namespace and a name, in letters, digits and `.-_`; the
+    /// version is a range, or longer than 255 characters; or the description is empty or longer than
+    /// 100 characters.
+    // MCP 2026-07-28 server-card:schema.json#ServerCard [CARD-004] [CARD-007]
+    // MCP 2026-07-28 server-card:schema.ts#ServerCard [CARD-006]
     pub fn new(
         name: impl Into<String>,
         version: impl Into<String>,
         description: impl Into<String>,
-    ) -> Result<Self, InvalidServerCard> {
-        let (name, description) = (name.into(), description.into());
+    ) -> Result<Self, InvalidValue> {
+        let (name, version, description) = (name.into(), version.into(), description.into());
         if !is_name(&name) {
-            return Err(InvalidServerCard::Name(name));
+            return Err(not_a_name(&name));
         }
-        if !(1..=DESCRIPTION_LENGTH_MAX).contains(&description.chars().count()) {
-            return Err(InvalidServerCard::Description);
+        if !is_version(&version) {
+            return Err(InvalidValue::new(format!("`{version}` is not one version of a server")));
+        }
+        if !is_short(&description) {
+            return Err(InvalidValue::new("the description of a server has 1 to 100 characters"));
         }
         Ok(Self {
             schema: SCHEMA.to_string(),
             name,
-            version: version.into(),
+            version,
             description,
             title: None,
             website_url: None,
+            repository: None,
+            icons: None,
             remotes: Vec::new(),
+            meta: None,
         })
     }
 
     /// Sets the name to display.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
+    ///
+    /// # Errors
+    ///
+    /// The caller's error: it is empty or longer than 100 characters.
+    // MCP 2026-07-28 server-card:schema.json#ServerCard [CARD-007]
+    pub fn title(mut self, title: impl Into<String>) -> Result<Self, InvalidValue> {
+        let title = title.into();
+        if !is_short(&title) {
+            return Err(InvalidValue::new("the title of a server has 1 to 100 characters"));
+        }
+        self.title = Some(title);
+        Ok(self)
     }
 
     /// Sets the home page of the server.
@@ -143,8 +168,8 @@ impl ServerCard {
     ///
     /// # Errors
     ///
-    /// The caller's error: [`InvalidServerCard::Url`].
-    pub fn remote(self, url: &str) -> Result<Self, InvalidServerCard> {
+    /// The caller's error: the URL is invalid.
+    pub fn remote(self, url: &str) -> Result<Self, InvalidValue> {
         self.remote_with(url, Revisions::ALL)
     }
 
@@ -153,16 +178,16 @@ impl ServerCard {
     /// # Errors
     ///
     /// Those of [`remote`](Self::remote).
-    pub fn remote_with(
-        mut self,
-        url: &str,
-        revisions: Revisions,
-    ) -> Result<Self, InvalidServerCard> {
-        Location::parse(url)?;
+    pub fn remote_with(mut self, url: &str, revisions: Revisions) -> Result<Self, InvalidValue> {
+        // MCP 2026-07-28 server-card:schema.json#Remote [CARD-009]
+        Location::parse(url)
+            .map_err(|error| InvalidValue::new(format!("not the URL of a server: {error}")))?;
         let revisions = Revision::ALL.into_iter().filter(|it| revisions.contains(*it));
         self.remotes.push(RemoteEndpoint {
             transport: "streamable-http".to_string(),
             url: url.to_string(),
+            variables: None,
+            headers: None,
             supported_protocol_versions: revisions.map(|it| it.as_str().to_string()).collect(),
         });
         Ok(self)
@@ -173,18 +198,27 @@ impl ServerCard {
     pub fn url_of(server: &Location) -> String {
         let target = server.path_and_query().split('?').next().unwrap_or_default();
         let path = target.strip_suffix('/').unwrap_or(target);
-        alloc::format!("{}{path}{SUFFIX}", server.origin())
+        format!("{}{path}{SUFFIX}", server.origin())
     }
 
-    /// Parses a card. Members that this type does not have are ignored.
+    /// Parses a card. Members that this type does not have are ignored. Malformed endpoints are left
+    /// out, and described.
     ///
     /// # Errors
     ///
-    /// [`InvalidServerCard::Malformed`]: the fault of the server.
-    pub fn parse(document: &[u8]) -> Result<Self, InvalidServerCard> {
-        let card: Self =
-            serde_json::from_slice(document).map_err(|_| InvalidServerCard::Malformed)?;
-        if is_name(&card.name) { Ok(card) } else { Err(InvalidServerCard::Malformed) }
+    /// The fault of the server: the document is not a card, has another schema, or an invalid name.
+    // MCP 2026-07-28 server-card:schema.json#ServerCard [CARD-002] [CARD-003]
+    // MCP 2026-07-28 server-card:README#schema [CARD-016]
+    pub fn parse(document: &[u8]) -> Result<(Self, Omissions), InvalidValue> {
+        let text = String::from_utf8_lossy(document);
+        let read = RawJson::parse(&text).and_then(|card| card.decode_lossy());
+        let (card, omissions): (Self, _) = read.map_err(|error| {
+            InvalidValue::new(format!("the document is not the card of a server: {error}"))
+        })?;
+        if card.schema != SCHEMA {
+            return Err(unknown_schema(&card.schema));
+        }
+        if is_name(&card.name) { Ok((card, omissions)) } else { Err(not_a_name(&card.name)) }
     }
 
     /// Returns the response to a request for the card; `None` if the request is for something else.
@@ -198,15 +232,28 @@ impl ServerCard {
         self.remotes.iter().find_map(is_path)?;
         let bare = |status| Response::new(ResponseHead::new(status, None), Vec::new());
         let mut response = match head.method() {
-            "GET" => Response::new(
-                ResponseHead::new(Status::OK, Some(Content::ServerCard)),
-                serde_json::to_vec(self).ok()?,
-            ),
+            // The adapter leaves out the body of a response to HEAD.
+            "GET" | "HEAD" => {
+                let body = serde_json::to_vec(self).ok()?;
+                let hash = KeyedHash::default().hash_one(&*body);
+                let etag = NonZeroU32::MIN | u32::try_from(hash >> 32).unwrap_or_default();
+                // MCP 2026-07-28 server-card:discovery#caching [CARD-037] [CARD-039]
+                let mut response = match head.has(etag) {
+                    true => bare(Status(304)),
+                    // MCP 2026-07-28 server-card:discovery#hosted-server-card-location [CARD-026]
+                    false => Response::new(
+                        ResponseHead::new(Status::OK, Some(Content::ServerCard)),
+                        body,
+                    ),
+                };
+                response.head.etag = Some(etag);
+                response
+            }
             // A browser's preflight request.
             "OPTIONS" => bare(Status::NO_CONTENT),
             _ => {
                 let mut response = bare(Status::METHOD_NOT_ALLOWED);
-                response.head.allow = Some("GET, OPTIONS");
+                response.head.allow = Some("GET, HEAD, OPTIONS");
                 response
             }
         };
@@ -225,6 +272,29 @@ impl<K: Threading> Server<K> {
     }
 }
 
+fn not_a_name(name: &str) -> InvalidValue {
+    InvalidValue::new(format!(
+        "`{name}` is not the name of a server, such as `com.example/weather`"
+    ))
+}
+
+fn unknown_schema(schema: &str) -> InvalidValue {
+    InvalidValue::new(format!(
+        "`{schema}` is not the schema of a server card that this version knows"
+    ))
+}
+
+fn is_short(text: &str) -> bool {
+    (1..=TEXT_LENGTH_MAX).contains(&text.chars().count())
+}
+
+/// Whether a text may be a version, and is not a range.
+fn is_version(version: &str) -> bool {
+    version.chars().count() <= VERSION_LENGTH_MAX
+        && !version.starts_with(['^', '~', '<', '>', '='])
+        && !version.split('.').any(|part| matches!(part, "x" | "X" | "*"))
+}
+
 fn is_name(name: &str) -> bool {
     let allowed = |text: &str, marks: &str| {
         !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || marks.contains(it))
@@ -237,11 +307,50 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+
     use super::*;
 
     fn card() -> ServerCard {
         let card = ServerCard::new("com.example/weather", "1.0.0", "Weather at a place").unwrap();
-        card.title("Weather").remote("https://mcp.example.com/mcp").unwrap()
+        card.title("Weather").unwrap().remote("https://mcp.example.com/mcp").unwrap()
+    }
+
+    #[test]
+    fn an_unchanged_card_is_not_sent_again() {
+        // Rule: [CARD-037] [CARD-039].
+        let card = card();
+        let first = card.respond(&RequestHead::new("GET", "/mcp/server-card")).unwrap();
+        let tag = first.head.fields().find(|(name, _)| *name == "etag").unwrap().1.into_owned();
+        for (known, status) in [
+            (tag.clone(), 304),
+            (format!("\"x\", W/{tag}"), 304),
+            ("*".into(), 304),
+            ("\"x\"".into(), 200),
+        ] {
+            let mut head = RequestHead::new("HEAD", "/mcp/server-card");
+            head.field("if-none-match", known.as_bytes());
+            let response = card.respond(&head).unwrap();
+            assert_eq!(response.head.status.0, status, "{known}");
+            let fields: Vec<_> = response.head.fields().collect();
+            assert!(fields.contains(&("etag", tag.as_str().into())), "{fields:?}");
+            assert!(fields.contains(&("cache-control", "public, max-age=3600".into())));
+        }
+    }
+
+    #[test]
+    fn members_that_a_host_needs_are_kept() {
+        // Rule: [CARD-002] [CARD-010] [CARD-016].
+        let text = concat!(
+            r#"{"$schema":"https://static.modelcontextprotocol.io/schemas/v1/"#,
+            r#"server-card.schema.json","name":"a/b","version":"1","description":"x","#,
+            r#""repository":{"url":"https://a.example","source":"github"},"icons":[{"src":"x"}],"#,
+            r#""remotes":[{"type":"sse","url":"https://{tenant}.example","#,
+            r#""variables":{"tenant":{"isRequired":true}},"headers":[{"name":"x-key"}]}],"#,
+            r#""_meta":{"com.example/a":1}}"#
+        );
+        let (card, _) = ServerCard::parse(text.as_bytes()).unwrap();
+        assert_eq!(serde_json::to_string(&card).unwrap(), text);
     }
 
     #[test]
@@ -249,15 +358,19 @@ mod tests {
         let card = card();
         let respond = |method: &str, path: &str| card.respond(&RequestHead::new(method, path));
         let response = respond("GET", "/mcp/server-card").unwrap();
+        // Rule: [CARD-026] [CARD-029] [CARD-035] [CARD-036].
         let fields: Vec<_> = response.head.fields().collect();
         for field in [
             ("content-type", "application/mcp-server-card+json"),
             ("cache-control", "public, max-age=3600"),
             ("access-control-allow-origin", "*"),
+            ("access-control-allow-methods", "GET"),
+            ("access-control-allow-headers", "*"),
+            ("access-control-expose-headers", "ETag"),
         ] {
             assert!(fields.contains(&(field.0, field.1.into())), "{fields:?}");
         }
-        assert_eq!(ServerCard::parse(&response.body), Ok(card.clone()));
+        assert_eq!(ServerCard::parse(&response.body), Ok((card.clone(), Omissions::default())));
         assert_eq!(respond("OPTIONS", "/mcp/server-card").unwrap().head.status.0, 204);
         assert_eq!(respond("POST", "/mcp/server-card").unwrap().head.status.0, 405);
         for path in ["/mcp", "/server-card", "/mcp/server-card/", "/other/server-card"] {
@@ -295,6 +408,12 @@ mod tests {
 
     #[test]
     fn an_invalid_card_is_refused() {
+        // Rule: [CARD-003] [CARD-004] [CARD-006] [CARD-007] [CARD-009].
+        for version in ["^1.2.3", "~1", ">=1", "1.x", "1.*", &"1".repeat(256)] {
+            let refused = ServerCard::new("a/b", version, "x");
+            assert!(refused.unwrap_err().reason.contains(version), "{version}");
+        }
+        assert!(card().title("").unwrap_err().reason.contains("the title"));
         for name in ["", "weather", "a/b/c", "/weather", "com.example/", "com example/x", "é/x"] {
             assert!(ServerCard::new(name, "1", "x").is_err(), "{name}");
         }
@@ -303,11 +422,38 @@ mod tests {
             assert!(ServerCard::new("a/b", "1", description).is_err());
         }
         assert!(ServerCard::new("a/b", "1", "x").unwrap().remote("mcp.example.com").is_err());
-        for document in
-            ["", "[]", "{}", r#"{"$schema":"x","name":"x","version":"1","description":"x"}"#]
-        {
+        for document in ["", "[]", "{}"] {
             let parsed = ServerCard::parse(document.as_bytes());
-            assert_eq!(parsed, Err(InvalidServerCard::Malformed), "{document}");
+            let reason = parsed.unwrap_err().reason;
+            assert!(reason.starts_with("the document is not the card of a server: "), "{document}");
         }
+        let card = |schema: &str, name: &str| {
+            let members = r#""version":"1","description":"x""#;
+            format!(r#"{{"$schema":"{schema}","name":"{name}",{members}}}"#)
+        };
+        for (card, error) in
+            [(card(SCHEMA, "x"), not_a_name("x")), (card("x", "a/b"), unknown_schema("x"))]
+        {
+            assert_eq!(ServerCard::parse(card.as_bytes()), Err(error));
+        }
+    }
+
+    #[test]
+    fn an_odd_endpoint_is_reported_and_an_error_says_what_is_missing() {
+        let members = r#""name":"a/b","version":"1","description":"x","remotes":"#;
+        let card = format!(r#"{{"$schema":"{SCHEMA}",{members}"#);
+        let endpoint =
+            r#"{"type":"sse","url":"https://a.example","supportedProtocolVersions":null}"#;
+        for (remotes, count, expected) in [
+            ("null", 0, &[][..]),
+            (r#"[{"type":"sse"},7,ENDPOINT]"#, 1, &["/remotes/0", "/remotes/1"]),
+        ] {
+            let text = [&*card, &remotes.replace("ENDPOINT", endpoint), "}"].concat();
+            let (card, omissions) = ServerCard::parse(text.as_bytes()).unwrap();
+            let omitted: Vec<_> = omissions.iter().map(|it| &*it.pointer).collect();
+            assert_eq!((card.remotes.len(), &omitted[..]), (count, expected));
+        }
+        let error = ServerCard::parse(br#"{"$schema":"x","name":"a/b"}"#).unwrap_err();
+        assert!(error.to_string().contains("version"), "{error}");
     }
 }

@@ -328,10 +328,8 @@ fn annotate_property(schema: &Json, argument: &str, name: &str) -> Option<Json> 
     Json::from_serialize(&schema).ok()
 }
 
-impl<D: fmt::Debug, K: Threading> fmt::Debug for ServerItem<D, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerItem").field("definition", &self.definition).finish_non_exhaustive()
-    }
+mcp_sansio::partial_debug! {
+    impl<D: fmt::Debug, K: Threading> Debug for ServerItem<D, K> { definition, .. }
 }
 
 mod sealed {
@@ -616,8 +614,4 @@ impl<K: Threading> Deref for CatalogEdit<'_, K> {
     }
 }
 
-impl<K: Threading> fmt::Debug for CatalogEdit<'_, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CatalogEdit").field("catalog", &self.catalog).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<K: Threading> Debug for CatalogEdit<'_, K> { catalog, .. } }

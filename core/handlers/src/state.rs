@@ -3,7 +3,6 @@
 use alloc::rc::Rc;
 use alloc::sync::Arc;
 use core::any::{Any, TypeId, type_name};
-use core::fmt;
 use core::future::Future;
 use core::ops::Deref;
 
@@ -14,7 +13,7 @@ use mcp_sansio::protocol::GetPromptResult;
 use mcp_sansio::protocol::ReadResourceResult;
 
 use super::context::{FromRequest, RequestParts};
-use super::function::{Async, Blocking, Fallible, Handler, HandlerInput, Plain};
+use super::function::{Async, Blocking, Handler, HandlerInput, Plain};
 use super::reply::{HandlerError, IntoOutcome};
 use super::server::Server;
 use super::threading::{Local, ThreadSafe, Threading};
@@ -110,11 +109,7 @@ impl StateTypes {
     }
 }
 
-impl fmt::Debug for StateTypes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StateTypes").finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for StateTypes { .. } }
 
 /// The states that a handler takes, as a tuple of [`State`]s.
 pub trait States: sealed::FindStates {}
@@ -262,35 +257,6 @@ macro_rules! with_states {
                     function(input, $($name),+)
                 };
                 Handler::<ThreadSafe, Of, Blocking<fn(_) -> R>>::into_function(Blocking(paired))
-            }
-
-            fn states(&self) -> StateTypes {
-                StateTypes::of::<($(State<$state>,)+)>()
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<F, In, R, Of, $($state),+>
-            Handler<
-                ThreadSafe,
-                Of,
-                Fallible<(Blocking<fn(In) -> R>, ($(State<$state>,)+))>,
-            > for Blocking<Fallible<F>>
-        where
-            F: Fn(In, $(State<$state>),+) -> R + Send + Sync + 'static,
-            In: FromRequest<Of> + Send + 'static,
-            (In, ($(State<$state>,)+)): FromRequest<Of>,
-            R: IntoOutcome<Fallible<Of>>,
-            $($state: ?Sized + Send + Sync + 'static),+
-        {
-            fn into_function(self) -> <ThreadSafe as Threading>::Function {
-                let function = self.0.0;
-                let paired = move |(input, ($($name,)+)): (In, ($(State<$state>,)+))| {
-                    function(input, $($name),+)
-                };
-                Handler::<ThreadSafe, Fallible<Of>, Blocking<fn(_) -> R>>::into_function(
-                    Blocking(paired),
-                )
             }
 
             fn states(&self) -> StateTypes {

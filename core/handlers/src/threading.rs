@@ -12,17 +12,16 @@ use super::state::StateMap;
 /// Whether the handlers of a server or a host may move between threads, or stay on one:
 /// [`ThreadSafe`] or [`Local`].
 pub trait Threading: sealed::Sealed + Sized + 'static {
-    /// The future of a pending handler.
-    type Task: Future<Output = Outcome> + Unpin;
     /// A stored handler.
     type Function: Clone + core::ops::Deref<Target: Fn(RequestParts<'_, '_>) -> Step<Self>>;
     /// A stored middleware.
-    type Middleware: Clone + core::ops::Deref<Target: Fn(ServerRequest, Next<Self>) -> Self::Task>;
+    type Middleware: Clone
+        + core::ops::Deref<Target: Fn(ServerRequest, Next<Self>) -> Self::Future<Outcome>>;
     /// The middleware of a server, without the type of the list.
     type Layers: Clone + core::ops::Deref<Target: ServerLayers<Self>>;
     /// The states that handlers share.
     type States: Clone;
-    /// The future of another function of the application.
+    /// The future of a handler or another function of the application.
     type Future<T: 'static>: Future<Output = T> + Unpin;
     /// Another stored function of the application.
     type Callback<In: 'static, Out: 'static>: Clone
@@ -39,6 +38,9 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     fn from_send_future<T: 'static>(
         future: Pin<Box<dyn Future<Output = T> + Send>>,
     ) -> Self::Future<T>;
+
+    /// Converts the output of a future.
+    fn map<T: 'static, U: 'static>(future: Self::Future<T>, map: fn(T) -> U) -> Self::Future<U>;
 }
 
 /// Handlers that are `Send` and `Sync`, as a multi-threaded runtime requires.
@@ -50,19 +52,18 @@ pub enum ThreadSafe {}
 #[derive(Clone, Copy, Debug)]
 pub enum Local {}
 
-/// The state of a handler after its call.
+/// The state of a handler or another function of the application after its call.
 #[derive(Debug)]
-pub enum Step<K: Threading> {
-    /// The handler is done.
-    Ready(Outcome),
-    /// The handler is pending and must be polled.
-    Pending(K::Task),
+pub enum Step<K: Threading, T: 'static = Outcome> {
+    /// The function is done.
+    Ready(T),
+    /// The function is pending and must be polled.
+    Pending(K::Future<T>),
 }
 
 impl Threading for ThreadSafe {
-    type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
     type Function = Arc<dyn Fn(RequestParts<'_, '_>) -> Step<Self> + Send + Sync>;
-    type Middleware = Arc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task + Send + Sync>;
+    type Middleware = Arc<dyn Fn(ServerRequest, Next<Self>) -> Self::Future<Outcome> + Send + Sync>;
     type Layers = Arc<dyn ServerLayers<Self> + Send + Sync>;
     type States = Arc<dyn StateMap + Send + Sync>;
     type Future<T: 'static> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -81,12 +82,15 @@ impl Threading for ThreadSafe {
     ) -> Self::Future<T> {
         future
     }
+
+    fn map<T: 'static, U: 'static>(future: Self::Future<T>, map: fn(T) -> U) -> Self::Future<U> {
+        Box::pin(async move { map(future.await) })
+    }
 }
 
 impl Threading for Local {
-    type Task = Pin<Box<dyn Future<Output = Outcome>>>;
     type Function = Rc<dyn Fn(RequestParts<'_, '_>) -> Step<Self>>;
-    type Middleware = Rc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task>;
+    type Middleware = Rc<dyn Fn(ServerRequest, Next<Self>) -> Self::Future<Outcome>>;
     type Layers = Rc<dyn ServerLayers<Self>>;
     type States = Rc<dyn StateMap>;
     type Future<T: 'static> = Pin<Box<dyn Future<Output = T>>>;
@@ -96,7 +100,7 @@ impl Threading for Local {
         Rc::new(move |received: RequestParts<'_, '_>| match function(received) {
             Step::Ready(outcome) => Step::Ready(outcome),
             Step::Pending(task) => {
-                let task: Self::Task = task;
+                let task: Self::Future<Outcome> = task;
                 Step::Pending(task)
             }
         })
@@ -111,12 +115,17 @@ impl Threading for Local {
     ) -> Self::Future<T> {
         future
     }
+
+    fn map<T: 'static, U: 'static>(future: Self::Future<T>, map: fn(T) -> U) -> Self::Future<U> {
+        Box::pin(async move { map(future.await) })
+    }
 }
 
 mod sealed {
-    use super::{Local, StateMap, ThreadSafe, Threading};
+    use super::{Local, Outcome, StateMap, ThreadSafe, Threading};
 
     type States<K> = <K as Threading>::States;
+    type Task<K> = <K as Threading>::Future<Outcome>;
 
     /// Requirements of this crate on a kind.
     #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
@@ -128,9 +137,9 @@ mod sealed {
 
         /// Polls a pending handler in the context of its observation.
         fn observed(
-            task: <Self as Threading>::Task,
+            task: Task<Self>,
             observation: crate::executor::SharedObservation,
-        ) -> <Self as Threading>::Task
+        ) -> Task<Self>
         where
             Self: Threading;
     }
@@ -141,9 +150,9 @@ mod sealed {
         }
 
         fn observed(
-            task: <Self as Threading>::Task,
+            task: Task<Self>,
             observation: crate::executor::SharedObservation,
-        ) -> <Self as Threading>::Task {
+        ) -> Task<Self> {
             alloc::boxed::Box::pin(crate::executor::ObservedTask::new(task, observation))
         }
     }
@@ -154,9 +163,9 @@ mod sealed {
         }
 
         fn observed(
-            task: <Self as Threading>::Task,
+            task: Task<Self>,
             observation: crate::executor::SharedObservation,
-        ) -> <Self as Threading>::Task {
+        ) -> Task<Self> {
             alloc::boxed::Box::pin(crate::executor::ObservedTask::new(task, observation))
         }
     }

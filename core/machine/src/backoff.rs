@@ -81,6 +81,14 @@ impl Attempts {
         self.made
     }
 
+    /// Leaves one attempt at least, without making it earlier: for what succeeded, but not for long.
+    pub(crate) const fn keep_one(&mut self) {
+        let last = self.backoff.attempts_max.saturating_sub(1);
+        if self.made > last {
+            self.made = last;
+        }
+    }
+
     /// Starts over after a success.
     pub const fn reset(&mut self) {
         self.made = 0;

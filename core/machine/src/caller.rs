@@ -34,11 +34,9 @@ impl Principal {
     }
 }
 
-impl fmt::Debug for Principal {
+crate::partial_debug! {
     /// Omits the name, because logs have many readers.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Principal(..)")
-    }
+    impl Debug for Principal(..)
 }
 
 /// The sender of a request, its permissions, and what surrounds the request: values that a layer in
@@ -278,11 +276,9 @@ impl From<Option<Principal>> for Caller {
     }
 }
 
-impl fmt::Debug for Caller {
+crate::partial_debug! {
     /// Omits the names, because logs have many readers.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Caller(..)")
-    }
+    impl Debug for Caller(..)
 }
 
 /// Identifies a legacy session on its server, without naming it: requests of one session have the

@@ -82,6 +82,8 @@ pub mod gate;
 pub mod http;
 mod instant;
 #[cfg(feature = "alloc")]
+mod invalid_value;
+#[cfg(feature = "alloc")]
 pub mod jsonrpc;
 #[cfg(feature = "alloc")]
 mod panic_guard;
@@ -103,10 +105,57 @@ pub mod stream;
 pub use self::{
     backoff::{Attempts, Backoff},
     caller::{Caller, Credentials, Principal, SessionKey},
+    invalid_value::InvalidValue,
     panic_guard::{PanicGuard, Panicked},
     recorded::{Recorded, Tape},
-    stream::{Job, Spawner},
+    stream::endpoint::{Job, Spawner},
 };
-pub use gate::revision::{Era, Revision, Revisions, UnknownRevision};
+pub use envelope::malformed::ErrorCode;
+pub use gate::{
+    capability::{Capabilities, Capability, Side},
+    metadata::LoggingLevel,
+    method::Method,
+    revision::{Era, Revision, Revisions},
+};
 pub use instant::Instant;
 pub use printable::Printable;
+
+/// Implements `Debug` for a type that does not print all of its fields: because they are secret, or
+/// do not implement `Debug`.
+///
+/// What stands behind the name of the type is what is printed:
+///
+/// ```ignore
+/// // Server { handlers: Handlers, .. }
+/// partial_debug! { impl<K: Threading> Debug for Server<K> { handlers, .. } }
+/// // Password(..)
+/// partial_debug! {
+///     /// Omits the secret.
+///     impl Debug for Password(..)
+/// }
+/// // Tape
+/// partial_debug! { impl Debug for Tape }
+/// ```
+#[doc(hidden)]
+#[macro_export]
+macro_rules! partial_debug {
+    ($(#[$doc:meta])* impl $(<$($parameter:ident $(: $bound:path)?),+>)? Debug
+    for $name:ident $(<$($argument:tt),+>)? { $($field:ident,)* .. }) => {
+        impl $(<$($parameter $(: $bound)?),+>)? ::core::fmt::Debug for $name $(<$($argument),+>)? {
+            $(#[$doc])*
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.debug_struct(stringify!($name))
+                    $(.field(stringify!($field), &self.$field))*
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+    ($(#[$doc:meta])* impl Debug for $name:ident $(($dots:tt))?) => {
+        impl ::core::fmt::Debug for $name {
+            $(#[$doc])*
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.write_str(concat!(stringify!($name) $(, "(", stringify!($dots), ")")?))
+            }
+        }
+    };
+}

@@ -13,10 +13,9 @@ use mcp_sansio::peer::{
     CallOptions, Client, ClientMachine, ClientOptions, Event, Server, ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{
-    ClientCapabilities, Implementation, Method, RootsCapability, ServerCapabilities,
-    ToolsCapability,
+    ClientCapabilities, Implementation, RootsCapability, ServerCapabilities, ToolsCapability,
 };
-use mcp_sansio::{Era, Instant, Revision, Revisions};
+use mcp_sansio::{Era, Instant, Method, Revision, Revisions};
 
 /// The system allocator, with a count of allocations per thread.
 struct Counting;

@@ -4,6 +4,7 @@ use alloc::string::String;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use mcp_sansio::InvalidValue;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -29,36 +30,29 @@ pub(crate) enum PublicJwk {
     Okp { crv: String, kty: &'static str, x: String },
 }
 
-/// Why a key cannot be used for DPoP. A configuration error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidDpopKey {
-    /// The key is not a JWK (RFC 7517), is longer than 8 KiB, or lacks a member.
-    #[error("the DPoP key is not a JWK of an elliptic curve or RSA key")]
-    Malformed,
-    /// The key has members of the private half, which must never leave the application, or is a
-    /// shared secret.
-    #[error("the DPoP key contains its private half: pass only the public half")]
-    Private,
-    /// The algorithm does not sign with this type of key, or is not a signature algorithm.
-    #[error("the algorithm does not match the DPoP key")]
-    Algorithm,
-}
+/// The key is not a JWK (RFC 7517), is longer than 8 KiB, or lacks a member.
+pub(crate) const MALFORMED: &str = "the DPoP key is not a JWK of an elliptic curve or RSA key";
+/// The key has members of the private half, which must never leave the application, or is a shared
+/// secret.
+pub(crate) const PRIVATE: &str =
+    "the DPoP key contains its private half: pass only the public half";
+/// The algorithm does not sign with this type of key, or is not a signature algorithm.
+pub(crate) const ALGORITHM: &str = "the algorithm does not match the DPoP key";
 
 impl ProofKey {
     /// Converts a key.
     ///
     /// # Errors
     ///
-    /// See [`InvalidDpopKey`].
-    pub(crate) fn from_jwk(algorithm: &str, jwk: Jwk) -> Result<Self, InvalidDpopKey> {
+    /// The key cannot be used for DPoP: a configuration error.
+    pub(crate) fn from_jwk(algorithm: &str, jwk: Jwk) -> Result<Self, InvalidValue> {
         // RFC 9449, section 4.2.
         if jwk.is_private() {
-            return Err(InvalidDpopKey::Private);
+            return Err(InvalidValue::new(PRIVATE));
         }
-        let jwk = jwk.into_public().ok_or(InvalidDpopKey::Malformed)?;
+        let jwk = jwk.into_public().ok_or_else(|| InvalidValue::new(MALFORMED))?;
         if !jwk.signs_with(algorithm) {
-            return Err(InvalidDpopKey::Algorithm);
+            return Err(InvalidValue::new(ALGORITHM));
         }
         Ok(Self { algorithm: algorithm.into(), jwk })
     }

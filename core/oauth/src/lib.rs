@@ -43,7 +43,6 @@ mod resource;
 
 #[cfg(feature = "client")]
 pub use client::{
-    authentication::NoAuthenticationMethod,
     challenge::{
         BearerChallenge, CHALLENGES_LENGTH_MAX, CHALLENGES_MAX, Challenge, PARAMETERS_MAX,
     },
@@ -56,6 +55,4 @@ pub use client::{
     token::{AnswerFault, ErrorResponse},
 };
 pub use discovery::{MetadataUrls, UrlFault};
-#[cfg(any(feature = "client", feature = "server"))]
-pub use dpop::InvalidDpopKey;
 pub use resource::{ResourceUri, is_same_resource};

@@ -86,7 +86,7 @@ impl Faults {
 }
 
 /// Identifies messages that keep their order.
-pub(crate) type Lane = (u64, mcp_sansio::protocol::Side);
+pub(crate) type Lane = (u64, mcp_sansio::Side);
 
 /// The messages that are under way.
 #[derive(Debug)]

@@ -13,8 +13,7 @@ use mcp_sansio::http::{
     IncomingResponse, Location, OutgoingRequest, RequestHead, Response, ResponseHead,
     ServerTransmit,
 };
-use mcp_sansio::protocol::Side;
-use mcp_sansio::{Caller, Instant, PanicGuard, Spawner};
+use mcp_sansio::{Caller, Instant, PanicGuard, Side, Spawner};
 use mcp_sansio_handlers::endpoint::{
     HandlerCall, HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, PendingHandler,
 };
@@ -513,11 +512,6 @@ impl<K: Threading, C: HttpEndpoint> Transport for Http<K, C> {
     }
 }
 
-impl<K: Threading, C: fmt::Debug> fmt::Debug for Http<K, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http")
-            .field("client", &self.client)
-            .field("exchanges", &self.exchanges)
-            .finish_non_exhaustive()
-    }
+mcp_sansio::partial_debug! {
+    impl<K: Threading, C: fmt::Debug> Debug for Http<K, C> { client, exchanges, .. }
 }

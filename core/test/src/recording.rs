@@ -45,11 +45,7 @@ impl Recording {
     }
 }
 
-impl core::fmt::Debug for Recording {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Recording(..)")
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for Recording(..) }
 
 /// Replays a recording, and checks that the machine still produces the same output, byte for byte.
 ///

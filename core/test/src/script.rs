@@ -185,18 +185,24 @@ impl Script {
     }
 
     /// Sends a request with these parameters and the next id, from 1. A
-    /// [client](Self::client) of 2026-07-28 adds its metadata.
+    /// [client](Self::client) of 2026-07-28 adds its metadata, except for members that `params`
+    /// has.
     ///
     /// # Panics
     ///
-    /// If the parameters are not a JSON object.
+    /// If the parameters are not a JSON object, or, for a client of 2026-07-28, their `_meta` is not
+    /// one.
     #[must_use]
     #[track_caller]
     pub fn request(mut self, method: &str, params: &str) -> Self {
         let mut params = parse(params);
         let members = params.as_object_mut().unwrap_or_else(|| panic!("not an object: {method}"));
-        if let Some(meta) = &self.meta {
-            members.insert("_meta".into(), meta.clone());
+        if let Some(Value::Object(meta)) = &self.meta {
+            let own = members.entry("_meta").or_insert_with(|| json!({}));
+            let own = own.as_object_mut().unwrap_or_else(|| panic!("`_meta` of {method}"));
+            for (key, value) in meta {
+                own.entry(key).or_insert_with(|| value.clone());
+            }
         }
         self.requests += 1;
         let request =

@@ -2,8 +2,7 @@ use core::task::Context;
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use mcp_sansio::protocol::Side;
-use mcp_sansio::{Instant, PanicGuard, Spawner};
+use mcp_sansio::{Instant, PanicGuard, Side, Spawner};
 use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint, ServerEndpoint};
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Client, Host, Server, ThreadSafe};

@@ -4,8 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::{self, Display};
 
-use mcp_sansio::Instant;
-use mcp_sansio::protocol::Side;
+use mcp_sansio::{Instant, Side};
 use serde_json::Value;
 
 /// The messages of a connection as text, one line each, in the order of their arrival.

@@ -17,13 +17,13 @@ use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Event, Failure};
 use mcp_sansio::protocol::{
     CompleteParams, CompletionArgument, CompletionReference, CreateMessageParams,
-    CreateMessageResult, ElicitParams, ElicitResult, ElicitSchema, ListRootsParams, LoggingLevel,
-    LoggingMessageParams, Map, Method, Prompt, PromptArgument, PromptMessage, PromptReference,
-    Resource, ResourceTemplate, Role, Root, SamplingContent, SamplingMessage, StringSchema,
+    CreateMessageResult, ElicitParams, ElicitResult, ElicitSchema, ListRootsParams,
+    LoggingMessageParams, Map, Prompt, PromptArgument, PromptMessage, PromptReference, Resource,
+    ResourceTemplate, Role, Root, SamplingContent, SamplingMessage, StringSchema,
     SubscriptionFilter, TextResourceContents, Tool,
 };
 use mcp_sansio::stream::Endpoint;
-use mcp_sansio::{Era, Instant, PanicGuard, Revision, Revisions, Spawner};
+use mcp_sansio::{Era, Instant, LoggingLevel, Method, PanicGuard, Revision, Revisions, Spawner};
 use mcp_sansio_handlers::{
     Call, Client, ClientError, Elicit, HandlerError, Host, HostRequest, NoArguments, ReadResource,
     Server, ServerItem,

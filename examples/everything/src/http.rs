@@ -7,10 +7,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
 
+use mcp_sansio::InvalidValue;
 use mcp_sansio::http::{HttpServerOptions, SharedOptions};
 #[cfg(unix)]
 use mcp_sansio_async::http_server::UnixSocket;
-use mcp_sansio_handlers::{InvalidServerCard, Server, ServerCard};
+use mcp_sansio_handlers::{Server, ServerCard};
 use mcp_sansio_redis::{RedisOptions, RedisStore};
 
 use crate::runtime::{Place, Runtime};
@@ -53,7 +54,7 @@ pub fn serve(place: &Place, server: Server, address: &str, writes: &str) -> Resu
 }
 
 /// Returns the card of the server at `address`, a draft.
-fn card(address: SocketAddr) -> Result<ServerCard, InvalidServerCard> {
+fn card(address: SocketAddr) -> Result<ServerCard, InvalidValue> {
     let version = env!("CARGO_PKG_VERSION");
     let card = ServerCard::new("example.mcp-sansio/demo", version, "An example of mcp-sansio")?;
     card.remote(&format!("http://{address}/mcp"))
@@ -180,11 +181,13 @@ fn run_without_runtime(
     };
     let service = service.map_err(|error| error.to_string())?;
     let listener = match socket {
-        Socket::Tcp(listener) => HttpListener::new(listener),
+        Socket::Tcp(listener) => HttpListener::try_from(listener),
         #[cfg(unix)]
-        Socket::Unix(socket) => HttpListener::from(socket),
+        Socket::Unix(socket) => HttpListener::try_from(socket),
     };
-    listener.serve(service).map_err(|error| error.to_string())
+    let listener = listener.map_err(|error| error.to_string())?;
+    mcp_sansio_std::block_on(listener.serve(service, pending()));
+    Ok(())
 }
 
 /// Connects to the store through which nodes share their sessions, if there is one.

@@ -72,6 +72,11 @@ const TOKEN: &str = match option_env!("FIRMWARE_TOKEN") {
     None => "0123456789abcdef",
 };
 
+const _: () = assert!(
+    TOKEN.len() >= HttpAccess::TOKEN_LENGTH_MIN,
+    "FIRMWARE_TOKEN needs at least 16 characters"
+);
+
 /// How long a head and a body may take to arrive, and how long a connection may be idle.
 const RECEIVE_TIME: Duration = Duration::from_secs(5);
 

@@ -63,12 +63,12 @@ fn main() -> ! {
     let (sensor, timers) = (Rc::new(Sensor::new()), Timers::default());
     let mut line = [0; LINE_LENGTH_MAX];
     loop {
-        // When a connection ends, because of a break or too many line errors, the next one starts.
+        // A break ends the connection at once: the answers that are left are not for the next host.
         let serial = (&mut receiver, &mut sender);
         let mut driver = connection((&sensor, &timers), serial, &mut line);
         let remote = driver.endpoint().handle();
         let mut shown = sensor.value();
-        loop {
+        while !uart::take_break() {
             let now = clock::now();
             sensor.advance(now);
             timers.wake_due(now);

@@ -23,7 +23,11 @@ impl Timers {
             if end <= clock::now() {
                 return Poll::Ready(());
             }
-            self.0.borrow_mut().push((end, cx.waker().clone()));
+            let mut timers = self.0.borrow_mut();
+            // A task may be polled many times before its deadline.
+            if !timers.iter().any(|(at, waker)| *at == end && waker.will_wake(cx.waker())) {
+                timers.push((end, cx.waker().clone()));
+            }
             Poll::Pending
         })
         .await;

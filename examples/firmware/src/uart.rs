@@ -1,12 +1,13 @@
 //! UART 0: receives by interrupt into a ring buffer, and sends byte by byte.
 
 use core::cell::RefCell;
-use core::fmt;
+use core::convert::Infallible;
+use core::{fmt, mem};
 
 use cortex_m::interrupt::InterruptNumber;
 use cortex_m::peripheral::NVIC;
 use critical_section::Mutex;
-use embedded_io::{ErrorKind, ErrorType, Read, ReadReady, Write};
+use embedded_io::{ErrorType, Read, ReadReady, Write};
 use heapless::Deque;
 
 use crate::HERTZ;
@@ -101,31 +102,12 @@ const AT_ONCE: usize = 16;
 
 /// Received bytes that have not been read. 256 bytes arrive in 22 ms at 115,200 bits per second.
 static RING: Mutex<RefCell<Ring>> =
-    Mutex::new(RefCell::new(Ring { bytes: Deque::new(), lost: None, ended: false }));
+    Mutex::new(RefCell::new(Ring { bytes: Deque::new(), ended: false }));
 
 struct Ring {
     bytes: Deque<u8, 256>,
-    lost: Option<Lost>,
-    /// A break was received. The bytes after it belong to another connection.
+    /// A break was received. The bytes belong to another connection than those before.
     ended: bool,
-}
-
-/// Bytes were lost or garbled on the line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lost;
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("bytes were lost on the line")
-    }
-}
-
-impl core::error::Error for Lost {}
-
-impl embedded_io::Error for Lost {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::InvalidData
-    }
 }
 
 /// Starts both ports.
@@ -149,27 +131,32 @@ pub(crate) fn serve(interrupt: i16) -> bool {
 }
 
 impl Ring {
-    /// Moves received bytes into the ring until the ring is full or a break arrives. Any further
-    /// bytes stay in the port, with interrupts masked, until the ring is read.
+    /// Whether there are bytes for the current connection.
+    fn is_readable(&self) -> bool {
+        !self.bytes.is_empty() && !self.ended
+    }
+
+    /// Moves received bytes into the ring until the ring is full. Any further bytes stay in the port,
+    /// with interrupts masked, until the ring is read.
     fn receive(&mut self) {
         const FAULTS: u32 = 0b1111 << 8;
         const BREAK: u32 = 1 << 10;
         SERVER.clear.write(RECEIVED);
         while SERVER.has_received() {
-            if self.bytes.is_full() || self.ended {
+            if self.bytes.is_full() {
                 SERVER.mask.write(0);
                 return;
             }
             let received = SERVER.data.read();
             if received & BREAK != 0 {
+                self.bytes.clear();
                 self.ended = true;
                 continue;
             }
-            if received & FAULTS != 0 {
-                self.lost = Some(Lost);
-            }
+            // JSON has no zero bytes: a message of which bytes are lost or garbled is refused.
+            let byte = if received & FAULTS != 0 { 0 } else { received as u8 };
             // The ring is not full.
-            let _ = self.bytes.push_back(received as u8);
+            let _ = self.bytes.push_back(byte);
         }
         SERVER.mask.write(RECEIVED);
     }
@@ -183,47 +170,49 @@ pub(crate) struct Receiver(());
 pub(crate) struct Sender(());
 
 impl ErrorType for Receiver {
-    type Error = Lost;
+    type Error = Infallible;
 }
 
 impl ErrorType for Sender {
-    type Error = core::convert::Infallible;
+    type Error = Infallible;
 }
 
 impl ReadReady for Receiver {
-    fn read_ready(&mut self) -> Result<bool, Lost> {
-        Ok(has_received())
+    fn read_ready(&mut self) -> Result<bool, Infallible> {
+        Ok(critical_section::with(|cs| RING.borrow_ref(cs).is_readable()))
     }
 }
 
-/// Whether the receiver has data or a break to report.
+/// Whether there are bytes to read, or a break to [take](take_break).
 pub(crate) fn has_received() -> bool {
     critical_section::with(|cs| {
         let ring = RING.borrow_ref(cs);
-        !ring.bytes.is_empty() || ring.lost.is_some() || ring.ended
+        ring.is_readable() || ring.ended
     })
 }
 
+/// Whether there was a break: the host is gone, and the bytes belong to another connection.
+pub(crate) fn take_break() -> bool {
+    critical_section::with(|cs| mem::take(&mut RING.borrow_ref_mut(cs).ended))
+}
+
 impl Read for Receiver {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Lost> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
         loop {
             let read = critical_section::with(|cs| {
                 let ring = &mut *RING.borrow_ref_mut(cs);
-                if let Some(lost) = ring.lost.take() {
-                    return Err(lost);
-                }
                 let mut length = 0;
                 while length < buffer.len().min(AT_ONCE)
+                    && !ring.ended
                     && let Some(byte) = ring.bytes.pop_front()
                 {
                     buffer[length] = byte;
                     length += 1;
                 }
-                let ended = length == 0 && core::mem::take(&mut ring.ended);
                 ring.receive();
-                Ok((length > 0 || ended || buffer.is_empty()).then_some(length))
-            })?;
-            // A serial line only ends with a break, which starts the next connection.
+                (length > 0 || ring.ended || buffer.is_empty()).then_some(length)
+            });
+            // A serial line only ends with a break.
             if let Some(length) = read {
                 return Ok(length);
             }

@@ -63,7 +63,7 @@ fn notes_outlive_their_server() {
     assert_eq!(add(&client, "holidays", "sell the car").as_deref(), Ok("Added holidays."));
     assert_eq!(add(&client, "shopping", "buy oat milk").as_deref(), Ok("Replaced shopping."));
     assert_eq!(notes(&client).len(), 2);
-    client.shutdown().unwrap();
+    client.shutdown().wait().unwrap();
 
     let client = database.open();
     let mut notes = notes(&client);
@@ -74,7 +74,7 @@ fn notes_outlive_their_server() {
     let found = client.call_tool("search", &json!({ "words": "car" })).wait().unwrap();
     let [ContentBlock::ResourceLink(link)] = &found.content[..] else { panic!("{found:?}") };
     assert_eq!((&*link.uri, &*link.name), ("note:///2", "holidays"));
-    client.shutdown().unwrap();
+    client.shutdown().wait().unwrap();
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn changes_of_notes_are_announced() {
     assert_eq!(missing, Err("there is no note with this title".into()));
     assert_eq!(notes(&client), [("holidays".into(), "note:///2".into())]);
     drop(subscription);
-    client.shutdown().unwrap();
+    client.shutdown().wait().unwrap();
 }
 
 #[test]
@@ -119,5 +119,5 @@ fn subjects_of_notes_are_completed() {
     let prompt = client.get_prompt("sum_up", subject).wait().unwrap();
     let text = prompt.messages[0].content.as_text().unwrap();
     assert!(text.contains("notes for \"shopping\""), "{text}");
-    client.shutdown().unwrap();
+    client.shutdown().wait().unwrap();
 }

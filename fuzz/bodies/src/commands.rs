@@ -1,12 +1,11 @@
 //! Commands of the application to a machine, by the verb of an operation, over either binding.
 
-use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::peer::{
     Applied, CallHandle, ClientCommand, ClientMachine, CommandError, InputHandle, MethodName,
     RequestHandle, ServerCommand, ServerMachine,
 };
-use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::{Instant, LoggingLevel};
 
 use super::inputs;
 use super::operation::Operation;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_sansio::jsonrpc::{Frame, Message, ParseLimits, RequestId, parse};
+use mcp_sansio::envelope::ParseLimits;
+use mcp_sansio::jsonrpc::{Frame, Message, RequestId, parse};
 use mcp_sansio::peer::Limits;
 
 /// Checks both directions of a connection.

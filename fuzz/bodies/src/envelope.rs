@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use mcp_sansio::jsonrpc::{
-    Frame, Malformed, Message, ParseLimits, RawJson, Reason, RequestId, parse, write_string,
-};
+use mcp_sansio::envelope::{ParseLimits, Reason, write_string};
+use mcp_sansio::jsonrpc::{Frame, Malformed, Message, RawJson, RequestId, parse};
 
 use super::spellings::{tokens, usual_spelling};
 

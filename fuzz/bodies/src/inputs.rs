@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use mcp_sansio::catalog::Catalog;
 use mcp_sansio::gate::TABLE;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
-    CallOptions, ClientOptions, IncompleteInitialize, Limits, Policy, Reaction, ServerOptions,
-    Timeouts, UnknownMethods,
+    CallOptions, ClientOptions, Limits, Policy, Reaction, ServerOptions, Timeouts,
 };
 use mcp_sansio::protocol::*;
-use mcp_sansio::{Era, Revision, Revisions};
+use mcp_sansio::{Era, ErrorCode, Method, Revision, Revisions};
 
 use super::operation::Operation;
 
@@ -63,10 +62,8 @@ fn policy(letter: u8) -> Policy {
     policy.duplicate_id = reaction(2);
     policy.unknown_response = reaction(4);
     policy.forbidden = reaction(8);
-    policy.unknown_methods =
-        if letter >= b'@' { UnknownMethods::Deliver } else { UnknownMethods::Refuse };
-    policy.incomplete_initialize =
-        if letter & 16 > 0 { IncompleteInitialize::Accept } else { IncompleteInitialize::Refuse };
+    policy.deliver_unknown_methods = letter >= b'@';
+    policy.accept_incomplete_initialize = letter & 16 > 0;
     policy
 }
 

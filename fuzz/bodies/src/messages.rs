@@ -5,9 +5,9 @@ use std::string::ToString;
 
 use serde_json::Value;
 
-use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::protocol::*;
+use mcp_sansio::{Capabilities, LoggingLevel, Revision};
 
 use super::spellings::{Spellings, WholeNumbers};
 use super::values::{Reading, same_as_serde_json};
@@ -65,7 +65,7 @@ macro_rules! judge {
 
 fn identity(text: &Text<'_>) {
     judge!(text: Implementation, Icon, ClientCapabilities, ServerCapabilities, InitializeParams,
-        InitializeResult, DiscoverResult, EmptyParams, EmptyResult, Meta, ListParams,
+        InitializeResult, DiscoverResult, EmptyResult, Meta, ListParams,
         UnsupportedProtocolVersionData, MissingRequiredClientCapabilityData, ResourceNotFoundData,
         UrlElicitationRequiredData);
 }
@@ -84,11 +84,10 @@ fn offers(text: &Text<'_>) {
 }
 
 fn requests(text: &Text<'_>) {
-    judge!(text: CallToolParams<'_>, ReadResourceParams<'_>, GetPromptParams<'_>, SubscribeParams,
-        ResourceUpdatedParams, CompleteParams, LoggingMessageParams, SetLevelParams,
-        ProgressParams, CancelledParams, CreateMessageParams, ListRootsParams, ElicitParams,
-        ElicitFormParams, ElicitUrlParams, ElicitationCompleteParams, ListenParams,
-        SubscriptionFilter, TaskIdParams, UpdateTaskParams,
+    judge!(text: CallToolParams<'_>, ReadResourceParams<'_>, GetPromptParams<'_>,
+        ResourceUpdatedParams, CompleteParams, LoggingMessageParams, ProgressParams,
+        CreateMessageParams, ListRootsParams, ElicitParams, ElicitFormParams, ElicitUrlParams,
+        ElicitationCompleteParams, SubscriptionFilter, TaskIdParams, UpdateTaskParams,
         ModelPreferences, ModelHint, ToolChoice);
 }
 
@@ -96,7 +95,7 @@ fn results(text: &Text<'_>) {
     judge!(text: CallToolResult, ListToolsResult, ListResourcesResult,
         ListResourceTemplatesResult, ReadResourceResult, ListPromptsResult, GetPromptResult,
         CompleteResult, Completion, CreateMessageResult, ListRootsResult, ElicitResult,
-        ListenResult, ListTasksResult, InputRequiredResult, InputResponse);
+        ListTasksResult, InputRequiredResult, InputResponse);
 }
 
 fn questions(text: &Text<'_>) {

@@ -10,10 +10,8 @@ use mcp_sansio::http::{
 };
 use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{Client, ClientMachine, ConnectionClosed, Event, Server};
-use mcp_sansio::{
-    peer::CallOptions,
-    protocol::{Method, SubscriptionFilter},
-};
+use mcp_sansio::protocol::SubscriptionFilter;
+use mcp_sansio::{Method, peer::CallOptions};
 
 use super::chunk_lengths::random_lengths;
 use super::inputs;

@@ -6,7 +6,11 @@ use std::process::ExitCode;
 
 /// The arguments of a process, in order.
 #[derive(Debug)]
-pub struct Arguments(VecDeque<String>);
+pub struct Arguments {
+    rest: VecDeque<String>,
+    /// The flag whose value is the first of these, behind `=`, until it is taken.
+    attached: Option<String>,
+}
 
 /// One argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +64,7 @@ impl Stop {
 impl FromIterator<String> for Arguments {
     /// Takes arguments, without a program name.
     fn from_iter<T: IntoIterator<Item = String>>(arguments: T) -> Self {
-        Self(arguments.into_iter().collect())
+        Self { rest: arguments.into_iter().collect(), attached: None }
     }
 }
 
@@ -76,13 +80,13 @@ impl Arguments {
                 .into_string()
                 .map_err(|argument| Stop::Wrong(format!("{argument:?} is not valid UTF-8")))
         });
-        texts.collect::<Result<_, _>>().map(Self)
+        Ok(Self { rest: texts.collect::<Result<_, _>>()?, attached: None })
     }
 
     /// Returns the first remaining argument as it was written.
     #[must_use]
     pub fn first(&self) -> Option<&str> {
-        self.0.front().map(String::as_str)
+        self.rest.front().map(String::as_str)
     }
 
     /// Removes and returns the next argument.
@@ -91,9 +95,12 @@ impl Arguments {
     ///
     /// Returns [`Stop::Help`] if help is requested.
     pub fn shift(&mut self) -> Result<Option<Argument>, Stop> {
-        let Some(text) = self.0.pop_front() else { return Ok(None) };
+        if let Some(flag) = self.attached.take() {
+            return Err(Stop::Wrong(format!("`{flag}` takes no value")));
+        }
+        let Some(text) = self.rest.pop_front() else { return Ok(None) };
         match text.as_str() {
-            "--" => Ok(Some(Argument::Rest(self.0.drain(..).collect()))),
+            "--" => Ok(Some(Argument::Rest(self.rest.drain(..).collect()))),
             "--help" | "-h" => Err(Stop::Help),
             _ if text.len() > 1 && text.starts_with('-') => {
                 let (flag, value) = match text.split_once('=') {
@@ -101,7 +108,8 @@ impl Arguments {
                     None => (text.as_str(), None),
                 };
                 if let Some(value) = value {
-                    self.0.push_front(value.into());
+                    self.rest.push_front(value.into());
+                    self.attached = Some(flag.into());
                 }
                 Ok(Some(Argument::Flag(flag.into())))
             }
@@ -116,13 +124,14 @@ impl Arguments {
     /// Fails if the value is missing.
     pub fn value(&mut self, flag: &str) -> Result<String, Stop> {
         let missing = || Stop::Wrong(format!("`{flag}` needs a value"));
-        self.0.pop_front().filter(|value| value != "--").ok_or_else(missing)
+        self.attached = None;
+        self.rest.pop_front().filter(|value| value != "--").ok_or_else(missing)
     }
 }
 
 impl<const N: usize> From<[&str; N]> for Arguments {
     fn from(texts: [&str; N]) -> Self {
-        Self(texts.into_iter().map(Into::into).collect())
+        texts.into_iter().map(Into::into).collect()
     }
 }
 
@@ -149,5 +158,8 @@ mod tests {
         assert!(arguments.shift().is_ok());
         assert_eq!(arguments.value("--a"), Err(Stop::wrong("`--a` needs a value")));
         assert_eq!(Arguments::from(["--help"]).shift(), Err(Stop::Help));
+        let mut arguments = Arguments::from(["--json=true", "info"]);
+        assert!(arguments.shift().is_ok());
+        assert_eq!(arguments.shift(), Err(Stop::wrong("`--json` takes no value")));
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use mcp_sansio::Method;
 use mcp_sansio::peer::{Event, Violation};
 use mcp_sansio::protocol::{
     CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ElicitSchema,
-    ElicitValue, Map, Method, NumberKind, NumberSchema, PrimitiveSchema, Role, Root,
-    SamplingContent, StringFormat, StringSchema,
+    ElicitValue, Map, NumberKind, NumberSchema, PrimitiveSchema, Role, Root, SamplingContent,
+    StringFormat, StringSchema,
 };
 use mcp_sansio_handlers::{Host, HostRequest};
 use serde_json::{Value, json};

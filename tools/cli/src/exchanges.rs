@@ -21,7 +21,7 @@ pub enum ExchangeEvent<'a> {
     Head(&'a IncomingResponse<'a>),
     /// The body of a response that is not an event stream, possibly truncated, and its full length.
     Body(&'a [u8], usize),
-    /// An event of an event stream.
+    /// An event of an event stream. An id that contains the session id is replaced by `..`.
     Event(&'a SseEvent<'a>),
     /// An event that could not be decoded, with the reason.
     Unreadable(String),
@@ -48,6 +48,8 @@ pub struct WatchedExchange<X> {
     exchange: X,
     watch: Watch,
     number: usize,
+    /// Some servers use it in the ids of their events.
+    session: Option<String>,
     body: Body,
     over: bool,
 }
@@ -94,6 +96,7 @@ impl<X: Exchanger> Exchanger for Watched<X> {
             exchange: self.exchanger.send(request),
             watch: self.watch.clone(),
             number: self.count,
+            session: session_of(request.fields()).map(Into::into),
             body: Body::Whole { bytes: Vec::new(), length: 0 },
             over: false,
         }
@@ -105,13 +108,16 @@ impl<X: Exchange> Exchange for WatchedExchange<X> {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<IncomingResponse<'_>, ExchangeFailure>> {
-        let Self { exchange, watch, number, body, over } = self;
+        let Self { exchange, watch, number, session, body, over } = self;
         let head = ready!(exchange.poll_head(cx));
         match &head {
             Ok(head) => {
                 let kind = head.fields().find(|(name, _)| *name == "content-type");
                 if kind.is_some_and(|(_, kind)| kind.starts_with(b"text/event-stream")) {
                     *body = Body::Events(SseDecoder::growing(EVENT_LENGTH_MAX));
+                }
+                if let Some(id) = session_of(head.fields()) {
+                    *session = Some(String::from_utf8_lossy(id).into_owned());
                 }
                 watch.show(*number, &ExchangeEvent::Head(head));
             }
@@ -124,12 +130,13 @@ impl<X: Exchange> Exchange for WatchedExchange<X> {
     }
 
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<&[u8]>, ExchangeFailure>> {
-        let Self { exchange, watch, number, body, over } = self;
+        let Self { exchange, watch, number, session, body, over } = self;
+        let session = session.as_deref();
         let piece = ready!(exchange.poll_body(cx));
         // Without a viewer, nothing is kept or decoded.
         if watch.0.is_some() {
             match &piece {
-                Ok(Some(bytes)) => body.take(bytes, |event| watch.show(*number, event)),
+                Ok(Some(bytes)) => body.take(bytes, session, |event| watch.show(*number, event)),
                 Ok(None) => body.end(|event| watch.show(*number, event)),
                 Err(failure) => watch.show(*number, &ExchangeEvent::Failed(*failure)),
             }
@@ -148,7 +155,7 @@ impl<X> Drop for WatchedExchange<X> {
 }
 
 impl Body {
-    fn take(&mut self, piece: &[u8], show: impl Fn(&ExchangeEvent<'_>)) {
+    fn take(&mut self, piece: &[u8], session: Option<&str>, show: impl Fn(&ExchangeEvent<'_>)) {
         match self {
             Self::Whole { bytes, length } => {
                 *length += piece.len();
@@ -162,7 +169,10 @@ impl Body {
                     rest = &rest[taken..];
                     while let Some(event) = decoder.next_event() {
                         match event {
-                            Ok(event) => show(&ExchangeEvent::Event(&event)),
+                            Ok(mut event) => {
+                                event.id = event.id.map(|id| without_session(id, session));
+                                show(&ExchangeEvent::Event(&event));
+                            }
                             Err(error) => show(&ExchangeEvent::Unreadable(error.to_string())),
                         }
                     }
@@ -198,8 +208,14 @@ pub fn in_words(number: usize, event: &ExchangeEvent<'_>) -> String {
         ExchangeEvent::Request(request) => {
             let url = without_query(request.url().as_str());
             let mut words = format!("{} {url}", request.method);
+            let session = session_of(request.fields());
             for (name, value) in request.redacted_fields() {
-                field(&mut words, name, value);
+                let is_event_id = name == "last-event-id";
+                field(
+                    &mut words,
+                    name,
+                    if is_event_id { without_session(value, session) } else { value },
+                );
             }
             // A form is a token request with credentials.
             let mut fields = request.fields();
@@ -290,6 +306,15 @@ fn content(words: &mut String, bytes: &[u8], length: usize) {
         let text = String::from_utf8_lossy(bytes);
         let _ = write!(words, "\n      {}", shortened(text.trim_end(), length));
     }
+}
+
+fn session_of<'a, V>(mut fields: impl Iterator<Item = (&'a str, V)>) -> Option<V> {
+    fields.find(|(name, _)| *name == "mcp-session-id").map(|(_, id)| id)
+}
+
+fn without_session<'a>(text: &'a str, session: Option<&str>) -> &'a str {
+    let contains = |session: &str| !session.is_empty() && text.contains(session);
+    if session.is_some_and(contains) { ".." } else { text }
 }
 
 /// Returns a URL without its query, which may contain a session id or a key.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_sansio::protocol::{Capability, ResourceContents, Tool};
+use mcp_sansio::Capability;
+use mcp_sansio::protocol::{ResourceContents, Tool};
 use mcp_sansio_cli::canned::{self, Seen};
 use mcp_sansio_handlers::{Client, ClientError, Session};
 use serde::Serialize;

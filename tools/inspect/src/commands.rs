@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::{ErrorCode, RawJson};
-use mcp_sansio::peer::Failure as CallFailure;
+use mcp_sansio::jsonrpc::{Json, RawJson};
+use mcp_sansio::peer::{Failure as CallFailure, Progress};
 use mcp_sansio::protocol::{
-    CallToolResult, Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel,
-    ResourceContents, SerializeAt, SubscriptionFilter,
+    CallToolResult, CompleteParams, CompletionArgument, ContentBlock, ResourceContents,
+    SerializeAt, SubscriptionFilter,
 };
+use mcp_sansio::{Capability, ErrorCode, LoggingLevel, Method, Revision};
 use mcp_sansio_cli::canned::Seen;
 use mcp_sansio_handlers::{Client, ClientError, Session};
 use serde_json::{Value, json};
@@ -67,34 +67,45 @@ async fn execute(
             let templates = none_if_unknown(client.all_resource_templates().await)?;
             output.list(&templates, |template| (&template.uri_template, Some(&template.name)))?;
         }
+        Command::Read { uri } if options.json => {
+            show_call(client, Method::ResourcesRead, &json!({ "uri": uri })).await?;
+        }
         Command::Read { uri } => {
             let result = client.read_resource(uri).await?;
-            output.result(&result, || {
-                let text = |contents: &ResourceContents| match contents {
-                    ResourceContents::Text(contents) => contents.text.clone(),
-                    ResourceContents::Blob(contents) => contents.blob.clone(),
-                    other => format!("{other:?}"),
-                };
-                result.contents.iter().map(text).collect::<Vec<_>>().join("\n")
-            })?;
+            let text = |contents: &ResourceContents| match contents {
+                ResourceContents::Text(contents) => contents.text.clone(),
+                ResourceContents::Blob(contents) => contents.blob.clone(),
+                other => unknown(other),
+            };
+            show(&result.contents.iter().map(text).collect::<Vec<_>>().join("\n"));
         }
         Command::Prompts => {
             let prompts = client.all_prompts().await?;
             output.list(&prompts, |prompt| (&prompt.name, prompt.description.as_deref()))?;
         }
+        Command::Get { name, arguments } if options.json => {
+            let arguments: serde_json::Map<_, _> =
+                arguments.iter().map(|(name, text)| (name.clone(), json!(text))).collect();
+            let params = json!({ "name": name, "arguments": arguments });
+            show_call(client, Method::PromptsGet, &params).await?;
+        }
         Command::Get { name, arguments } => {
             let result = client.get_prompt(name, arguments.iter().cloned()).await?;
-            output.result(&result, || {
-                let line = |message: &mcp_sansio::protocol::PromptMessage| {
-                    format!("{}: {}", message.role, text_of(&message.content))
-                };
-                result.messages.iter().map(line).collect::<Vec<_>>().join("\n")
-            })?;
+            let line = |message: &mcp_sansio::protocol::PromptMessage| {
+                format!("{}: {}", message.role, text_of(&message.content))
+            };
+            show(&result.messages.iter().map(line).collect::<Vec<_>>().join("\n"));
         }
         Command::Complete { reference, argument, value } => {
             let argument = CompletionArgument::new(argument.as_str(), value.as_str());
-            let result = client.complete(&CompleteParams::new(reference.clone(), argument)).await?;
-            output.result(&result, || result.completion.values.join("\n"))?;
+            let params = CompleteParams::new(reference.clone(), argument);
+            if options.json {
+                let params = params.to_json_at(session.revision)?;
+                let result = client.call(Method::CompletionComplete, params.as_raw()).await?;
+                show_json(&result);
+            } else {
+                show(&client.complete(&params).await?.completion.values.join("\n"));
+            }
         }
         Command::Skills { uri: None } => {
             skills::list(client, &options.server_label(), options.json).await?;
@@ -118,20 +129,19 @@ struct Output {
     revision: Revision,
 }
 
-impl Output {
-    fn result(
-        &self,
-        result: &impl SerializeAt,
-        text: impl FnOnce() -> String,
-    ) -> Result<(), Failure> {
-        if self.json {
-            show(result.to_json_at(self.revision)?.as_str());
-        } else {
-            show(&text());
-        }
-        Ok(())
-    }
+/// Prints JSON as the server wrote it, in one line.
+fn show_json(result: &Json) {
+    show(&result.as_str().replace(['\n', '\r'], ""));
+}
 
+/// Sends a call and prints its result as JSON.
+async fn show_call(client: &Client, method: Method, params: &Value) -> Result<(), Failure> {
+    let params = params.to_string();
+    show_json(&client.call(method, RawJson::parse(&params)?).await?);
+    Ok(())
+}
+
+impl Output {
     /// Prints the name and the description of each item.
     fn list<T: SerializeAt>(
         &self,
@@ -139,7 +149,15 @@ impl Output {
         row: impl Fn(&T) -> (&str, Option<&str>),
     ) -> Result<(), Failure> {
         if self.json {
-            return items.iter().try_for_each(|item| self.result(item, String::new));
+            // The newest revision has every member that an item may have, but for the tasks of this one.
+            let revision = match self.revision {
+                Revision::V2025_11_25 => self.revision,
+                _ => Revision::LATEST,
+            };
+            return items.iter().try_for_each(|item| {
+                show(item.to_json_at(revision)?.as_str());
+                Ok(())
+            });
         }
         show_table(&items.iter().map(row).collect::<Vec<_>>());
         Ok(())
@@ -156,10 +174,17 @@ pub(crate) fn text_of(block: &ContentBlock) -> String {
         ContentBlock::Resource(content) => match &content.resource {
             ResourceContents::Text(contents) => contents.text.clone(),
             ResourceContents::Blob(contents) => format!("[contents of {}]", contents.uri),
-            other => format!("{other:?}"),
+            other => unknown(other),
         },
-        other => format!("{other:?}"),
+        other => unknown(other),
     }
+}
+
+/// Describes content of an unknown kind.
+fn unknown(content: &impl SerializeAt) -> String {
+    content
+        .to_json_at(Revision::LATEST)
+        .map_or_else(|error| error.to_string(), |it| it.as_str().into())
 }
 
 /// Describes the output of a tool as text: its content, or its structured content as JSON where the
@@ -220,25 +245,31 @@ async fn call(
     }
     // Lines that are not printed here would begin in the bar.
     let report = if output.has_lines { say_progress } else { draw_progress };
-    let result = client
-        .call_tool(name, arguments)
-        .on_progress(move |progress| {
-            let message = progress.message.as_deref().unwrap_or_default();
-            report(progress.progress, progress.total, message);
-        })
-        .await?;
+    let report = move |progress: &Progress<'_>| {
+        let message = progress.message.as_deref().unwrap_or_default();
+        report(progress.progress, progress.total, message);
+    };
+    let result: CallToolResult = if output.json {
+        let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, json!(name));
+        let call = client.call(Method::ToolsCall, RawJson::parse(&params)?);
+        let result = call.on_progress(report).await?;
+        show_json(&result);
+        result.as_raw().decode_lossy()?.0
+    } else {
+        client.call_tool(name, arguments).on_progress(report).await?
+    };
     let text = output_of(&result, "\n");
     if result.is_error == Some(true) {
         let reason = if text.is_empty() { "the result does not say why" } else { &text };
-        if output.json {
-            output.result(&result, String::new)?;
-        }
         return Err(Failure::Other(format!("the tool failed: {reason}")));
     }
     if result.content.is_empty() && result.structured_content.is_none() {
         say(&format!("{NAME}: note: the result has neither content nor structured content"));
     }
-    output.result(&result, || text)
+    if !output.json {
+        show(&text);
+    }
+    Ok(())
 }
 
 async fn listen(
@@ -260,6 +291,11 @@ async fn listen(
     }
     if !uris.is_empty() {
         filter = filter.resource_subscriptions(uris);
+    }
+    if uris.is_empty() && filter == SubscriptionFilter::new() {
+        say(&format!(
+            "{NAME}: note: the server says that none of its lists change; name resources"
+        ));
     }
     let mut subscription = client.subscribe(filter);
     let honoured = subscription.honoured().await.map_err(without_stream)?;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, JsonError};
+use mcp_sansio::jsonrpc::{ErrorObject, JsonError};
 use mcp_sansio::peer::{CloseReason, Failure as CallFailure, OpeningFailure, TransportFailure};
 use mcp_sansio::protocol::{ElicitUrlParams, UrlElicitationRequiredData};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::{Era, ErrorCode, Revision};
 use mcp_sansio_handlers::ClientError;
 
 /// The reason for a failed command.
@@ -109,7 +109,8 @@ pub(crate) fn opening_details(failure: &OpeningFailure) -> String {
 
 /// Describes the data of an error: the URLs that the user must visit first, or the text.
 fn details(error: &ErrorObject<'_>) -> String {
-    let Some(data) = &error.data else { return String::new() };
+    let advice = advice(error);
+    let Some(data) = &error.data else { return advice };
     let urls = data.decode::<UrlElicitationRequiredData>();
     if let Ok(urls) = urls
         && error.code == ErrorCode::URL_ELICITATION_REQUIRED
@@ -122,7 +123,21 @@ fn details(error: &ErrorObject<'_>) -> String {
     if shown.len() < text.len() {
         shown.push_str("...");
     }
-    format!("; data: {shown}")
+    format!("; data: {shown}{advice}")
+}
+
+/// Names the probable cause if a server misses a header that this client sends with each request.
+fn advice(error: &ErrorObject<'_>) -> String {
+    let message = error.message.to_lowercase();
+    let is_routing = message.contains("mcp-method") || message.contains("mcp-name");
+    if error.code != ErrorCode::HEADER_MISMATCH || !is_routing || !message.contains("missing") {
+        return String::new();
+    }
+    let other = Revision::V2025_11_25;
+    format!(
+        "; this client sends it, so something on the way may remove it: let it pass, or try \
+         `--revision {other}`, which does without"
+    )
 }
 
 impl From<serde_json::Error> for Failure {

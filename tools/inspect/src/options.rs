@@ -367,11 +367,15 @@ fn parse_command(words: Vec<String>) -> Result<Command, Stop> {
             let arguments = parse_arguments(next("").ok().as_deref())?;
             let arguments: Map<String, Value> =
                 arguments.decode().map_err(|error| Stop::Wrong(error.to_string()))?;
+            // `null` is an argument that is left out.
             let text = |value: Value| match value {
-                Value::String(text) => text,
-                other => other.to_string(),
+                Value::Null => None,
+                Value::String(text) => Some(text),
+                other => Some(other.to_string()),
             };
-            let arguments = arguments.into_iter().map(|(key, value)| (key, text(value))).collect();
+            let arguments = arguments.into_iter();
+            let arguments = arguments.filter_map(|(key, value)| Some((key, text(value)?)));
+            let arguments = arguments.collect();
             Command::Get { name, arguments }
         }
         "complete" => Command::Complete {

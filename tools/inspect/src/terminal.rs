@@ -67,7 +67,8 @@ pub(crate) fn show_table(rows: &[(&str, Option<&str>)]) {
     let mut stdout = io::stdout();
     if !stdout.is_terminal() {
         for (name, about) in rows {
-            show(&about.map_or_else(|| (*name).into(), |about| format!("{name}  {about}")));
+            let words = [name, about.unwrap_or_default()].map(lines_joined);
+            show(words.join("  ").trim_end());
         }
         return;
     }
@@ -85,10 +86,15 @@ pub(crate) fn show_table(rows: &[(&str, Option<&str>)]) {
     }
 }
 
+fn lines_joined(text: &str) -> String {
+    text.lines().collect::<Vec<_>>().join(" ")
+}
+
 /// Prints the progress of a call to standard error, in a line of its own.
 pub(crate) fn say_progress(progress: f64, total: Option<f64>, message: &str) {
     let total = total.map(|total| format!(" of {total}")).unwrap_or_default();
-    say(&format!("progress: {progress}{total} {message}"));
+    let message = if message.is_empty() { String::new() } else { format!(": {message}") };
+    say(&format!("progress: {progress}{total}{message}"));
 }
 
 /// Draws the progress of a call on a terminal, in place of the one before.

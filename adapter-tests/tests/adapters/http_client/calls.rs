@@ -26,7 +26,8 @@ async fn a_json_response_is_the_result() {
         let client = connect(&server.url(), &host()).await.unwrap();
         assert_eq!(call(&client, "forecast").await, "sunny");
         client.close().await;
-        assert_eq!(server.lines(), ["POST - server/discover", "POST - tools/call"]);
+        let methods = ["server/discover", "tools/list", "tools/call"];
+        assert_eq!(server.lines(), methods.map(|method| format!("POST - {method}")));
     })
     .await;
 }

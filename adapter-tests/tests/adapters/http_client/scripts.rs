@@ -18,6 +18,10 @@ pub(crate) fn modern(
     asked: &RecordedRequest,
     rest: impl Fn(&RecordedRequest) -> Vec<Action>,
 ) -> Vec<Action> {
+    if asked.is("tools/list") {
+        let none = r#"{"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"private"}"#;
+        return answer(asked, "", none);
+    }
     if !asked.is("server/discover") {
         return rest(asked);
     }

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
 use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio_std::{BackgroundListener, HttpListener, HttpService, Server, ServerHandle};
+use mcp_sansio_std::{BackgroundListener, HttpListener, HttpService, Server};
 use tokio::sync::oneshot;
 
 pub(crate) use super::gate::{HandlerGate, gated};
@@ -16,24 +16,9 @@ pub(crate) type Listener = HttpListener;
 /// A running server.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
-    pub(crate) service: Service,
+    pub(crate) service: HttpService,
     serving: Option<BackgroundListener>,
     ended: Option<oneshot::Receiver<()>>,
-}
-
-/// A service with an asynchronous `close`.
-#[derive(Clone)]
-pub(crate) struct Service(HttpService);
-
-impl Service {
-    pub(crate) async fn close(&self) {
-        let service = self.0.clone();
-        tokio::task::spawn_blocking(move || service.close()).await.unwrap();
-    }
-
-    pub(crate) fn handle(&self) -> ServerHandle {
-        self.0.handle()
-    }
 }
 
 impl Served {
@@ -48,8 +33,9 @@ impl Served {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let service = HttpService::new(&server, options).unwrap();
-        let serving = tune(HttpListener::new(listener)).spawn(service.clone()).unwrap();
-        let (address, service) = (serving.address().unwrap(), Service(service));
+        let listener = tune(HttpListener::try_from(listener).unwrap());
+        let serving = BackgroundListener::spawn(listener, service.clone()).unwrap();
+        let address = serving.address().unwrap();
         Self { address, service, serving: Some(serving), ended: None }
     }
 
@@ -59,7 +45,7 @@ impl Served {
         let (told, tell) = oneshot::channel();
         self.ended = Some(tell);
         thread::spawn(move || {
-            serving.stop().unwrap();
+            serving.stop();
             let _nobody_listens = told.send(());
         });
     }

@@ -143,13 +143,14 @@ impl Served {
                 }
             }
             Adapter::Std => {
-                use mcp_sansio_std::{HttpListener, HttpService, Wait};
+                use mcp_sansio_std::{BackgroundListener, HttpListener, HttpService, Wait};
                 let service = HttpService::new(&server(), options).unwrap();
-                let listener = HttpListener::from(socket).peer_principals(principals);
-                let serving = listener.spawn(service).unwrap();
+                let listener = HttpListener::try_from(socket).unwrap();
+                let listener = listener.peer_principals(principals);
+                let serving = BackgroundListener::spawn(listener, service).unwrap();
                 assert_eq!(serving.address(), None);
                 stopped.wait();
-                serving.stop().unwrap();
+                serving.stop();
             }
         };
         Self { stop: Some(stop), thread: Some(thread::spawn(serve)) }

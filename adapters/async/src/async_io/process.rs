@@ -13,7 +13,7 @@ use blocking::unblock;
 use futures_io::{AsyncRead, AsyncWrite};
 
 use super::AsyncIo;
-use crate::child::{Process, SpawnError, Started};
+use crate::child::{Process, SpawnError};
 use crate::futures::FuturesStream;
 
 /// A child process managed by `async-process`.
@@ -39,7 +39,9 @@ impl<R: AsyncIo> Process for AsyncProcess<R> {
     type Stream = FuturesStream<ChildStdout, ChildInput>;
     type Stderr = ChildStderr;
 
-    fn start(Command(command): &mut Command) -> Result<Started<Self>, SpawnError> {
+    fn start(
+        Command(command): &mut Command,
+    ) -> Result<(Self, Self::Stream, Self::Stderr), SpawnError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
         let mut child = command.spawn().map_err(|source| {
@@ -50,7 +52,7 @@ impl<R: AsyncIo> Process for AsyncProcess<R> {
             unreachable!("all three are piped")
         };
         let stream = FuturesStream::new(stdout, ChildInput(Some(stdin)));
-        Ok(Started::new(Self(child, PhantomData), stream, stderr))
+        Ok((Self(child, PhantomData), stream, stderr))
     }
 
     fn id(&self) -> Option<u32> {

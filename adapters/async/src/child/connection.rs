@@ -147,8 +147,8 @@ pub(crate) async fn connect_showing<P: Process>(
             OpenOutcome::Closed(reason) => {
                 let _driving = task::spawn(&runtime, driver);
                 // A child that exited has explained why on its standard error; one still running is
-                // killed.
-                let limit = grace_periods.terminate;
+                // killed. What it left behind is given time to end.
+                let limit = grace_periods.terminate + GracePeriods::DEFAULT.terminate;
                 let report = timeout(&runtime, limit, child.wait()).await.and_then(Result::ok);
                 let stderr_tail = child.stderr_tail();
                 let exited = report.filter(|_| matches!(reason, CloseReason::EndOfInput));

@@ -12,7 +12,7 @@ use any::{Stderr, StderrTail};
 #[cfg(feature = "http-client")]
 pub(crate) use connection::connect_showing;
 pub use connection::{ChildConnection, connect, connect_with};
-pub use process::{ExitReport, Process, SpawnError, Started};
+pub use process::{ExitReport, Process, SpawnError, command};
 pub(crate) use process::{OpenOutcome, open};
 pub use server::{ChildServer, GracePeriods};
 pub use stream::ChildStream;

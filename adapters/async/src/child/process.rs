@@ -1,12 +1,13 @@
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::future::{Future, poll_fn};
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::task::{Context, Poll};
-use std::{fmt, io};
+use std::{env, fmt, io};
 
 use mcp_sansio::Printable;
 use mcp_sansio::peer::CloseReason;
@@ -30,7 +31,8 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
     type Stderr: Send + 'static;
 
     /// Starts a command with pipes for its three standard streams; on Unix in its own process
-    /// group. It may be called more than once. The process is killed when the value is dropped.
+    /// group. It may be called more than once. Returns the process, which is killed when the value
+    /// is dropped, its standard output and input, and its standard error.
     ///
     /// # Errors
     ///
@@ -39,7 +41,8 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
     /// # Panics
     ///
     /// Where [`Runtime::current`] does.
-    fn start(command: &mut Self::Command) -> Result<Started<Self>, SpawnError>;
+    fn start(command: &mut Self::Command)
+    -> Result<(Self, Self::Stream, Self::Stderr), SpawnError>;
 
     /// Returns the process id, or `None` once the process has been waited for.
     fn id(&self) -> Option<u32>;
@@ -71,24 +74,47 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
     fn forward(text: String) -> impl Future<Output = ()> + Send;
 }
 
-/// A process that was started, and its streams.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Started<P: Process> {
-    /// The process.
-    pub process: P,
-    /// Its standard output and input.
-    pub stream: P::Stream,
-    /// Its standard error.
-    pub stderr: P::Stderr,
+// ------------------------------------------------------------------ command
+
+/// Creates the command of a server from its program, arguments, additional environment variables
+/// and working directory.
+///
+/// On Windows, a program without a path and an extension may be a batch file in a directory of
+/// `PATH`, such as `npx.cmd`. Shells find it by its name; [`Command::new`] finds only `npx.exe`.
+#[must_use]
+pub fn command(
+    program: &str,
+    args: &[String],
+    env: &BTreeMap<String, String>,
+    directory: Option<&str>,
+) -> Command {
+    let own = env.iter().find(|(name, _)| name.eq_ignore_ascii_case("PATH"));
+    let file = batch_file(program.as_ref(), own.map(|(_, path)| path.into()));
+    let mut command = Command::new(file.unwrap_or_else(|| program.into()));
+    command.args(args).envs(env);
+    if let Some(directory) = directory {
+        command.current_dir(directory);
+    }
+    command
 }
 
-impl<P: Process> Started<P> {
-    /// Combines a process with its streams.
-    #[must_use]
-    pub const fn new(process: P, stream: P::Stream, stderr: P::Stderr) -> Self {
-        Self { process, stream, stderr }
+/// Returns the batch file of a name on Windows. The process to start may have a `PATH` of its own.
+fn batch_file(name: &Path, own: Option<OsString>) -> Option<PathBuf> {
+    let paths = own.into_iter().chain(env::var_os("PATH")).filter(|_| cfg!(windows));
+    find_batch_file(name, paths)
+}
+
+/// Finds the batch file that a shell of Windows would run.
+fn find_batch_file(name: &Path, paths: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+    if name.components().count() != 1 || name.extension().is_some() {
+        return None;
     }
+    let directories = paths.flat_map(|path| env::split_paths(&path).collect::<Vec<_>>());
+    let mut files = directories.filter(|it| !it.as_os_str().is_empty()).flat_map(|directory| {
+        ["exe", "bat", "cmd"].map(|extension| directory.join(name).with_extension(extension))
+    });
+    // The system runs a program.
+    files.find(|file| file.is_file()).filter(|file| file.extension() != Some("exe".as_ref()))
 }
 
 // ------------------------------------------------------------------ report
@@ -159,6 +185,12 @@ fn advise(program: &OsStr, directory: Option<&Path>, source: &io::Error) -> Stri
     let file = directory.unwrap_or_else(|| Path::new("")).join(program);
     if source.kind() == io::ErrorKind::NotFound && is_path && file.is_file() {
         return advise_on_interpreter(&file);
+    }
+    if source.kind() == io::ErrorKind::NotFound
+        && let Some(file) = batch_file(program.as_ref(), None)
+    {
+        let file = file.display();
+        return format!("it is the batch file `{file}`; name it with its extension");
     }
     let advice = match source.kind() {
         io::ErrorKind::NotFound if is_path => "there is no such file; check the path",
@@ -235,4 +267,37 @@ where
         })
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_file_is_found_by_its_name_unless_a_program_precedes_it() {
+        let root = env::temp_dir().join(format!("mcp-batch-files-{}", std::process::id()));
+        let (first, second) = (root.join("first"), root.join("second"));
+        for (directory, files) in [
+            (&first, ["npx", "npx.cmd", "node.exe"]),
+            (&second, ["npx.exe", "uvx.bat", "node.cmd"]),
+        ] {
+            std::fs::create_dir_all(directory).unwrap();
+            for file in files {
+                File::create(directory.join(file)).unwrap();
+            }
+        }
+        let paths = [OsString::new(), first.clone().into(), second.clone().into()];
+        for (name, expected) in [
+            ("npx", Some(first.join("npx.cmd"))),
+            ("uvx", Some(second.join("uvx.bat"))),
+            ("node", None),
+            ("npx.cmd", None),
+            ("./npx", None),
+            ("deno", None),
+        ] {
+            let paths = paths.iter().cloned();
+            assert_eq!(find_batch_file(Path::new(name), paths), expected, "{name}");
+        }
+        std::fs::remove_dir_all(root).unwrap();
+    }
 }

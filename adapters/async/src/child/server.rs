@@ -1,4 +1,4 @@
-use std::future::{Future as _, pending, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,9 +8,9 @@ use std::{fmt, io};
 
 use super::members::Members;
 use super::stream::StreamControl;
-use super::{ChildStream, ExitReport, Process, SpawnError, Started, Stderr, StderrTail};
+use super::{ChildStream, ExitReport, Process, SpawnError, Stderr, StderrTail};
 use crate::runtime::timeout;
-use crate::task::{Task, spawn};
+use crate::task::{Task, spawn, spawn_blocking};
 use crate::{ByteStream, Runtime};
 
 /// A server that runs as a child process and communicates over its standard streams.
@@ -23,10 +23,9 @@ use crate::{ByteStream, Runtime};
 ///
 /// On Unix the child leads its own process group, and signals are sent to the whole group:
 /// processes that a launcher such as a shell or a package runner has started end with it. If some
-/// outlive the child, they get `SIGTERM`, and `SIGKILL` after [`GracePeriods::terminate`] or once
-/// none of them holds the standard error. Ctrl-C at a terminal only reaches this process; the child
-/// then reads the end of its input. On Windows the child and the processes that it started are a
-/// job object, which also ends with this process.
+/// outlive the child, they get `SIGTERM`, and `SIGKILL` after [`GracePeriods::terminate`]. Ctrl-C at
+/// a terminal only reaches this process; the child then reads the end of its input. On Windows the
+/// child and the processes that it started are a job object, which also ends with this process.
 pub struct ChildServer<P: Process> {
     group: Arc<Group>,
     stream: StreamControl<P::Stream>,
@@ -100,7 +99,7 @@ impl<P: Process> ChildServer<P> {
         sink: Stderr,
         tail: StderrTail,
     ) -> Result<(Self, ChildStream<P::Stream>), SpawnError> {
-        let Started { process, stream, stderr } = P::start(command)?;
+        let (process, stream, stderr) = P::start(command)?;
         let runtime = P::Runtime::current();
         #[cfg(unix)]
         let members = process.id().and_then(Members::of);
@@ -268,9 +267,10 @@ impl Group {
         (state.id, state.members) = (None, None);
     }
 
-    /// Returns whether processes other than the child may be running.
-    pub(super) fn has_other_members(&self) -> bool {
-        self.lock().members.as_ref().is_some_and(Members::others_run)
+    /// Returns a check whether processes other than the child run. It may block, and returns `None`
+    /// if the system does not tell.
+    fn others_check(&self) -> Option<impl Fn() -> Option<bool> + Clone + Send + use<>> {
+        self.lock().members.as_ref().map(Members::others_run)
     }
 
     /// Leaves the signals to the shutdown, which knows how long to wait.
@@ -282,12 +282,18 @@ impl Group {
         self.lock().is_shutting_down
     }
 
-    pub(super) fn was_killed(&self) -> bool {
-        self.lock().was_killed
+    /// Returns the output of a future, or `None` if the processes are killed before.
+    pub(super) async fn unless_killed<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        poll_fn(|cx| match self.poll_killed(cx) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => future.as_mut().poll(cx).map(Some),
+        })
+        .await
     }
 
     /// Ready when the processes were killed.
-    pub(super) fn poll_killed(&self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_killed(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.was_killed {
             return Poll::Ready(());
@@ -362,6 +368,10 @@ async fn read<P: Process>(mut stderr: P::Stderr, mut sink: Stderr, tail: StderrT
 /// that holds the write end open is not waited for.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
+/// How often to wait for a task that reads output after the exit. A process outside of the group may
+/// hold the pipe and write for ever.
+const DRAIN_ROUNDS_MAX: u32 = 50;
+
 /// Time between checks whether processes of the group still run. Only when some outlived the child.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -384,9 +394,8 @@ pub(super) async fn watch<P: Process>(
         let end = end_output(stream, runtime.clone());
         drop(spawn(&runtime, end));
     }
-    if !stderr.has_ended(&runtime, DRAIN_TIMEOUT).await {
-        end_others(group, &mut stderr, &runtime).await;
-    }
+    stderr.has_ended(&runtime, DRAIN_TIMEOUT).await;
+    group.unless_killed(end_others(group, &mut stderr, &runtime)).await;
     // Until the child is waited for, no other group can have its id.
     group.kill();
     group.forget();
@@ -406,15 +415,8 @@ impl Drop for KillGuard {
 
 /// Waits until the child has exited, and leaves it to be waited for.
 async fn exit<P: Process>(process: &mut P, group: &Group) -> io::Result<()> {
-    {
-        let mut exited = pin!(exited(process));
-        let outcome = poll_fn(|cx| match group.poll_killed(cx) {
-            Poll::Ready(()) => Poll::Ready(None),
-            Poll::Pending => exited.as_mut().poll(cx).map(Some),
-        });
-        if let Some(outcome) = outcome.await {
-            return outcome;
-        }
+    if let Some(outcome) = group.unless_killed(exited(process)).await {
+        return outcome;
     }
     process.kill();
     exited(process).await
@@ -422,7 +424,12 @@ async fn exit<P: Process>(process: &mut P, group: &Group) -> io::Result<()> {
 
 /// Ends the output of a child that has exited, even if another process holds the pipe.
 async fn end_output<S: ByteStream>(stream: StreamControl<S>, runtime: impl Runtime) {
-    timeout(&runtime, DRAIN_TIMEOUT, pending::<()>()).await;
+    for _ in 0..DRAIN_ROUNDS_MAX {
+        timeout(&runtime, DRAIN_TIMEOUT, pending::<()>()).await;
+        if stream.is_drained() {
+            break;
+        }
+    }
     stream.end_output();
 }
 
@@ -444,22 +451,25 @@ async fn exited<P: Process>(process: &mut P) -> io::Result<()> {
 }
 
 /// Gives the processes that the child left behind time to end.
-async fn end_others(group: &Group, stderr: &mut StderrReader, runtime: &impl Runtime) {
-    let end = runtime.now() + GracePeriods::default().terminate;
-    let mut is_told = false;
-    while group.has_other_members() && !group.was_killed() {
-        // A shutdown sends the signals itself.
-        if !group.is_shutting_down() {
-            if runtime.now() >= end {
-                return;
-            }
-            if !is_told {
-                is_told = true;
-                group.terminate();
-            }
-        }
-        if stderr.has_ended(runtime, CHECK_INTERVAL).await {
+// MCP 2025-11-25 basic/lifecycle#shutdown [STDIO-015]: also if only a launcher ends on SIGTERM.
+async fn end_others<R: Runtime>(group: &Group, stderr: &mut StderrReader, runtime: &R) {
+    // A shutdown sends the signals itself.
+    if !group.is_shutting_down() {
+        group.terminate();
+    }
+    let Some(check) = group.others_check() else { return };
+    let limit = GracePeriods::DEFAULT.terminate;
+    let end = runtime.now() + limit;
+    while group.is_shutting_down() || runtime.now() < end {
+        let others_run = timeout(runtime, limit, spawn_blocking::<R, _>(check.clone())).await;
+        let others_run = match others_run.flatten().flatten() {
+            Some(others_run) => others_run,
+            // Unless the system tells, those that hold the standard error do.
+            None => !stderr.has_ended(runtime, Duration::ZERO).await,
+        };
+        if !others_run {
             return;
         }
+        timeout(runtime, CHECK_INTERVAL, pending::<()>()).await;
     }
 }

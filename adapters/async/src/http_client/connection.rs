@@ -92,12 +92,14 @@ pub async fn connect_with<C: Connect>(
 
 /// Adds the servers of a configuration to `servers`, and starts them all: programs as child
 /// processes, servers on HTTP with the connector that `connector` returns. Spawned tasks open the
-/// connections and keep them open, until [`Servers::close`]. A malformed entry is a server whose
-/// state is [`Ended`](mcp_sansio_handlers::ServerState::Ended).
+/// connections and keep them open, until [`Servers::close`]. A malformed entry, or one with an
+/// [ambiguous name](ServersError::AmbiguousName), is a server whose state is
+/// [`Ended`](mcp_sansio_handlers::ServerState::Ended). Each server has a clone of the host, which
+/// [knows its name](Host::for_server).
 ///
 /// # Errors
 ///
-/// [`Servers::connect`] refuses the name of a server; nothing is started then.
+/// [`ServersError::NameInUse`]: `servers` has a server of this name; nothing is started then.
 ///
 /// # Panics
 ///
@@ -114,24 +116,22 @@ where
     A: ServerConnection + From<ChildConnection<P>> + From<HttpConnection>,
 {
     let (runtime, mut tasks, mut shared) = (P::Runtime::current(), Vec::new(), None);
+    let mut refused = Vec::new();
     for (name, spec) in config.servers {
         // The system's certificates are read once, and only if they are needed.
         let connector = match &spec {
             Ok(ServerSpec::Http { .. }) => Some(shared.get_or_insert_with(&connector).clone()),
             _ => None,
         };
-        let (host, sleeper, clock) = (host.clone(), runtime.clone(), runtime.clone());
+        let host = host.clone().for_server(name.as_str());
+        let (sleeper, clock) = (runtime.clone(), runtime.clone());
         let attempt = Arc::new(Attempt::new(spec.as_ref().ok(), runtime.now()));
         let (shown, now) = (Arc::clone(&attempt), runtime.clone());
         let connect = async move || {
             attempt.begin(clock.now());
             match (&spec, &connector) {
                 (Ok(ServerSpec::Process { command, args, env, cwd }), _) => {
-                    let mut command = Command::new(command);
-                    command.args(args).envs(env);
-                    if let Some(cwd) = cwd {
-                        command.current_dir(cwd);
-                    }
+                    let command = child::command(command, args, env, cwd.as_deref());
                     let (options, tail) = (SpawnOptions::new(), &attempt.stderr);
                     Ok(child::connect_showing::<P>(command, &host, options, tail).await?.into())
                 }
@@ -145,7 +145,17 @@ where
         let sleep = async move |time| {
             timeout(&sleeper, time, pending::<()>()).await;
         };
-        tasks.push(servers.connect(&name, connect, sleep)?);
+        match servers.connect(&name, connect, sleep) {
+            Ok(task) => tasks.push(task),
+            Err(ServersError::AmbiguousName { .. }) => {
+                refused.push(name);
+                continue;
+            }
+            Err(error) => {
+                refused.iter().for_each(|name| drop(servers.remove(name)));
+                return Err(error);
+            }
+        }
         servers.describe(&name, move || shown.describe(now.now()));
     }
     tasks.into_iter().for_each(|task| runtime.spawn(task));

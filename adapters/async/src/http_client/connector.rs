@@ -172,14 +172,7 @@ impl<R: Dial> Connect for Connector<R> {
     }
 }
 
-impl<R: Dial> fmt::Debug for Connector<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connector")
-            .field("routes", &self.routes)
-            .field("http2_only", &self.http2_only)
-            .finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<R: Dial> Debug for Connector<R> { routes, http2_only, .. } }
 
 /// Configures a [`Connector`].
 #[derive(Clone)]
@@ -323,16 +316,9 @@ impl<R: Runtime, F: Future<Output = ()> + Send + 'static> Executor<F> for Curren
     }
 }
 
-/// Omits the TLS configuration, which may contain a private key.
-impl<R> fmt::Debug for ConnectorBuilder<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnectorBuilder")
-            .field("proxy", &self.proxy)
-            .field("http2_only", &self.http2_only)
-            .field("connect_timeout", &self.connect_timeout)
-            .field("idle_timeout", &self.idle_timeout)
-            .finish_non_exhaustive()
-    }
+mcp_sansio::partial_debug! {
+    /// Omits the TLS configuration, which may contain a private key.
+    impl<R> Debug for ConnectorBuilder<R> { proxy, http2_only, connect_timeout, idle_timeout, .. }
 }
 
 // ------------------------------------------------------------------ certificates
@@ -497,8 +483,4 @@ impl Body for ResponseBody {
     }
 }
 
-impl fmt::Debug for ResponseBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseBody").finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for ResponseBody { .. } }

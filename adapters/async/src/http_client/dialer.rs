@@ -168,15 +168,7 @@ impl<R: Dial> Dialer<R> {
     }
 }
 
-impl<R> fmt::Debug for Dialer<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dialer")
-            .field("routes", &self.routes)
-            .field("http2_only", &self.http2_only)
-            .field("timeout", &self.timeout)
-            .finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<R> Debug for Dialer<R> { routes, http2_only, timeout, .. } }
 
 impl<R: Dial> Service<Uri> for Dialer<R> {
     type Response = ConnectorStream<R::Stream>;

@@ -7,11 +7,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::ACCEPT;
 use http::{Request, Response, StatusCode, response};
 use http_body::Body;
 use mcp_sansio::Era;
 use mcp_sansio::http::{
-    DOCUMENT_LENGTH_MAX, ExchangeFailure, IncomingResponse, Origin, OutgoingRequest,
+    Content, DOCUMENT_LENGTH_MAX, ExchangeFailure, IncomingResponse, Origin, OutgoingRequest,
 };
 use mcp_sansio::peer::Status;
 
@@ -300,7 +301,9 @@ pub async fn fetch(
 }
 
 async fn document(connector: impl Connect, url: String) -> Result<Vec<u8>, FetchError> {
-    let request = Request::get(url).body(Bytes::new());
+    // MCP 2026-07-28 server-card:discovery#hosted-server-card-location [CARD-027]
+    let accept = format!("{}, */*;q=0.9", Content::ServerCard.media_type());
+    let request = Request::get(url).header(ACCEPT, accept).body(Bytes::new());
     let request = request.map_err(|e| ConnectorError::Request { reason: e.to_string() })?;
     let response = connector.send(request).await?;
     if response.status() != StatusCode::OK {

@@ -114,13 +114,8 @@ impl<E: HttpEndpoint, X: Exchanger, T: Timer> Future for HttpDriver<E, X, T> {
     }
 }
 
-impl<E: fmt::Debug, X: Exchanger, T> fmt::Debug for HttpDriver<E, X, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpDriver")
-            .field("endpoint", &self.endpoint)
-            .field("exchanges", &self.exchanges)
-            .finish_non_exhaustive()
-    }
+mcp_sansio::partial_debug! {
+    impl<E: fmt::Debug, X: Exchanger, T> Debug for HttpDriver<E, X, T> { endpoint, exchanges, .. }
 }
 
 // ------------------------------------------------------------------ exchange

@@ -97,6 +97,9 @@ pub(super) async fn serve_connection<N: Network>(
             let mut builder = http1::Builder::new();
             // The head timer limits the time for a head: hyper would set a timer for each one.
             builder.header_read_timeout(None).max_buf_size(BUFFER);
+            // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-015]: a client
+            // cancels by closing its connection. Of that, a server sees only the end of its input,
+            // until it writes, which it may not do for minutes. So `half_close` stays off.
             let socket = TimedSocket { socket, head_timer: Arc::clone(&head_timer) };
             let connection = pin!(builder.serve_connection(socket, serve));
             let shutdown = http1::Connection::graceful_shutdown;
@@ -396,10 +399,8 @@ impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for TimedSocket<Socket<S
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // No more heads are awaited, and the socket limits the time of its shutdown.
         self.head_timer.disable();
-        if self.head_timer.client_sends.load(Ordering::Relaxed) {
-            self.socket.set_client_sends();
-        }
-        Pin::new(&mut self.socket).poll_shutdown(cx)
+        let client_sends = self.head_timer.client_sends.load(Ordering::Relaxed);
+        Pin::new(&mut self.socket).poll_close(cx, client_sends)
     }
 }
 

@@ -53,7 +53,7 @@ impl<N: Network, L> HttpListener<N, L> {
             socket_file: None,
             listener: listener.into(),
             runtime: PhantomData,
-            connections_max: 16_384,
+            connections_max: N::CONNECTIONS_MAX,
             connections_per_caller_max: None,
             settings: Settings {
                 head_timeout: Http2Timeouts::DEFAULT.head,
@@ -80,8 +80,9 @@ impl<N: Network, L> HttpListener<N, L> {
         self
     }
 
-    /// Limits concurrent connections; others wait to be accepted. 16,384 by default: at worst three
-    /// gigabytes of buffers, some 200 KiB each, in addition to
+    /// Limits concurrent connections; others wait to be accepted. [That of the
+    /// runtime](crate::Runtime::CONNECTIONS_MAX) by default: 512 with a thread for each, otherwise
+    /// 16,384, which are at worst three gigabytes of buffers, some 200 KiB each, in addition to
     /// [`held_bytes_max`](Self::held_bytes_max) and the bodies of requests.
     #[must_use]
     pub const fn connections_max(mut self, connections: usize) -> Self {
@@ -292,10 +293,8 @@ impl<N: Network> TryFrom<UnixSocket> for HttpListener<N> {
     }
 }
 
-impl<N: Network, L: fmt::Debug> fmt::Debug for HttpListener<N, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpListener").field("listener", &self.listener).finish_non_exhaustive()
-    }
+mcp_sansio::partial_debug! {
+    impl<N: Network, L: fmt::Debug> Debug for HttpListener<N, L> { listener, .. }
 }
 
 // ------------------------------------------------------------------ acceptor

@@ -50,11 +50,7 @@ impl Sleep {
     }
 }
 
-impl fmt::Debug for Sleep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sleep").field("deadline", &self.deadline).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for Sleep { deadline, .. } }
 
 /// Returns the output of `future`, or `None` if it takes longer than `time`.
 pub(super) async fn with_timeout<F: Future>(

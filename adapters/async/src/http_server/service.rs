@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
+use std::io;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -77,13 +78,20 @@ impl<R: Runtime> HttpService<R> {
     ///
     /// # Errors
     ///
-    /// The server's catalog is invalid; the operating system has no entropy.
+    /// The server's catalog is invalid; the operating system has no entropy, or is out of threads
+    /// if the runtime needs one for the task.
     ///
     /// # Panics
     ///
     /// Where [`Runtime::current`] does.
     pub fn new(server: &Server, options: HttpServerOptions) -> Result<Self, Error> {
-        Ok(Self::with_runtime(server, options, secret()?, seed(), R::current())?)
+        let service = Self::with_runtime(server, options, secret()?, seed(), R::current())?;
+        // The timer task has a reference, unless the runtime has dropped it.
+        if Arc::weak_count(&service.shared) == 0 {
+            let dropped = "cannot start the timer task: the system is out of threads";
+            return Err(io::Error::other(dropped).into());
+        }
+        Ok(service)
     }
 
     /// Creates a service whose events are also kept in the given event store, for clients that
@@ -129,8 +137,8 @@ impl<R: Runtime> HttpService<R> {
     }
 
     /// Runs the store of a service that was created with options that
-    /// [share](HttpServerOptions::shared) sessions. For adapters; call it once.
-    pub fn run_store(&self, store: impl SharedStore) {
+    /// [share](HttpServerOptions::shared) sessions.
+    fn run_store(&self, store: impl SharedStore) {
         let shared = &self.shared;
         let store_task = store_task::run(Arc::downgrade(shared), store);
         shared.runtime.spawn(Box::pin(store_task));
@@ -148,7 +156,9 @@ impl<R: Runtime> HttpService<R> {
         seed: u64,
         runtime: R,
     ) -> Result<Self, CatalogError> {
-        let mut server = server.http(options, secret, seed)?;
+        let mut limits = options.limits_ref().clone();
+        limits.handlers_max = limits.handlers_max.min(R::HANDLERS_MAX);
+        let mut server = server.http(options.limits(limits), secret, seed)?;
         server.set_spawner(Spawner::new(R::spawn_blocking));
         let runtime: Arc<dyn AnyRuntime> = Arc::new(runtime);
         let shared = Arc::new(SharedServer::new(server, Arc::clone(&runtime)));
@@ -289,7 +299,7 @@ impl<R: Runtime> HttpService<R> {
 }
 
 /// Returns an unpredictable secret, from which session ids are derived.
-fn secret() -> std::io::Result<[u8; 32]> {
+fn secret() -> io::Result<[u8; 32]> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret)?;
     Ok(secret)

@@ -16,7 +16,9 @@ use crate::clock::unix_time;
 use crate::{StopHandle, panic_guard};
 
 /// A server on HTTP, shared by its exchanges behind a lock. The lock is held only
-/// while the machine runs, never while a handler, a client or a waker does.
+/// while the machine runs, never while a handler or a client does. Wakers of exchanges run outside
+/// of it; those of handlers that are cancelled or whose middleware waits run inside, so they must
+/// only schedule, as those of runtimes do.
 #[derive(Debug)]
 pub(super) struct SharedServer {
     state: Mutex<ServerState>,

@@ -16,8 +16,6 @@ pub(super) struct Socket<S, R> {
     /// Bytes that were already read, to be read again.
     prefix: Vec<u8>,
     stall: StallGuard<R>,
-    /// Whether the client may still be sending a request that is already answered.
-    client_sends: bool,
     /// Set once everything is sent.
     lingering: Option<LingeringClose>,
 }
@@ -27,7 +25,7 @@ impl<S, R: Runtime> Socket<S, R> {
     /// `stall_timeout`. Otherwise writing fails.
     pub(super) const fn new(stream: S, runtime: R, stall_timeout: Duration) -> Self {
         let stall = StallGuard::new(runtime, stall_timeout);
-        Self { stream, prefix: Vec::new(), stall, client_sends: false, lingering: None }
+        Self { stream, prefix: Vec::new(), stall, lingering: None }
     }
 
     /// Prepends bytes that were already read from the stream.
@@ -35,11 +33,6 @@ impl<S, R: Runtime> Socket<S, R> {
     pub(super) fn with_prefix(mut self, first: Vec<u8>) -> Self {
         self.prefix = first;
         self
-    }
-
-    /// Records that the client may still be sending a request that is already answered.
-    pub(super) const fn set_client_sends(&mut self) {
-        self.client_sends = true;
     }
 }
 
@@ -97,12 +90,24 @@ impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for Socket<S, R> {
         flushed
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, stall, client_sends, lingering, .. } = &mut *self;
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_close(cx, false)
+    }
+}
+
+impl<S: Read + Write + Unpin, R: Runtime + Unpin> Socket<S, R> {
+    /// Closes the connection. `client_sends` is whether the client may still be sending a request
+    /// that is already answered.
+    pub(super) fn poll_close(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        client_sends: bool,
+    ) -> Poll<io::Result<()>> {
+        let Self { stream, stall, lingering, .. } = &mut *self;
         if lingering.is_none() {
             ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
         }
-        let lingering = lingering.get_or_insert_with(|| stall.linger((*client_sends).into()));
+        let lingering = lingering.get_or_insert_with(|| stall.linger(client_sends.into()));
         let read = |cx: &mut Context<'_>, space: &mut [u8]| {
             let mut space = ReadBuf::new(space);
             ready!(Pin::new(&mut *stream).poll_read(cx, space.unfilled()))?;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use mcp_sansio::InvalidValue;
 use mcp_sansio::http::Location;
 
 /// The longest request, in bytes. 64 KiB: a redirect, and the cookies that other programs on this
@@ -18,7 +19,8 @@ pub const CONNECTIONS_MAX: usize = 16;
 /// Time limit of a connection for its request, and for reading its response. 10 s.
 pub(super) const CONNECTION_TIME: Duration = Duration::from_secs(10);
 
-/// Time limit of a user. 5 min: the default of the core.
+/// Time limit of a user who sees the page. 5 min: time to find a second factor; about the lifetime
+/// of sign-in pages.
 pub const USER_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// The default path of redirects.
@@ -31,17 +33,8 @@ pub(super) struct RedirectAddress {
     path: String,
 }
 
-/// An address is not suitable for redirects: a fault of its author.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidRedirectAddress {
-    /// Other machines can reach the socket.
-    #[error("the socket is not bound to a loopback address")]
-    NotLoopback,
-    /// The path does not start with `/`, has a query, or is not in the form that browsers send.
-    #[error("not a valid path of a URL: it must start with `/` and have no query")]
-    Path,
-}
+const NOT_LOOPBACK: &str = "the socket is not bound to a loopback address";
+const INVALID_PATH: &str = "not a valid path of a URL: it must start with `/` and have no query";
 
 /// The outcome of parsing the bytes received so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,30 +53,25 @@ impl RedirectAddress {
     ///
     /// # Errors
     ///
-    /// The address is invalid, see [`InvalidRedirectAddress`]: the caller's fault.
+    /// The caller's fault: other machines can reach the socket, or the path does not start with
+    /// `/`, has a query, or is not in the form that browsers send.
     // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-047]
-    pub(super) fn new(
-        socket: SocketAddr,
-        path: impl Into<String>,
-    ) -> Result<Self, InvalidRedirectAddress> {
+    pub(super) fn new(socket: SocketAddr, path: impl Into<String>) -> Result<Self, InvalidValue> {
         let address = Self { socket, path: path.into() };
         if !socket.ip().is_loopback() {
-            return Err(InvalidRedirectAddress::NotLoopback);
+            return Err(InvalidValue::new(NOT_LOOPBACK));
         }
         let formed = Location::parse(&address.redirect_uri())
             .is_ok_and(|it| it.path_and_query() == address.path && !address.path.contains('?'));
-        if formed { Ok(address) } else { Err(InvalidRedirectAddress::Path) }
+        if formed { Ok(address) } else { Err(InvalidValue::new(INVALID_PATH)) }
     }
 
     /// Returns the address of another path at the same socket.
     ///
     /// # Errors
     ///
-    /// The path is invalid, see [`InvalidRedirectAddress`]: the caller's fault.
-    pub(super) fn with_path(
-        &self,
-        path: impl Into<String>,
-    ) -> Result<Self, InvalidRedirectAddress> {
+    /// The path is invalid: the caller's fault.
+    pub(super) fn with_path(&self, path: impl Into<String>) -> Result<Self, InvalidValue> {
         Self::new(self.socket, path)
     }
 
@@ -289,11 +277,11 @@ mod tests {
         assert_eq!(six.read(target), ParsedRequest::Redirect("/?code=c"));
         for socket in ["0.0.0.0:1", "192.0.2.1:1"] {
             let address = RedirectAddress::new(socket.parse().unwrap(), "/");
-            assert_eq!(address, Err(InvalidRedirectAddress::NotLoopback));
+            assert_eq!(address, Err(InvalidValue::new(NOT_LOOPBACK)));
         }
         for path in ["", "callback", "/a?b", "/a#b", "/a b", "/../a", "@a.example/", "/%"] {
             let address = RedirectAddress::new(([127, 0, 0, 1], 1).into(), path);
-            assert_eq!(address, Err(InvalidRedirectAddress::Path), "{path}");
+            assert_eq!(address, Err(InvalidValue::new(INVALID_PATH)), "{path}");
         }
     }
 

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -82,8 +81,4 @@ impl ByteStream for HyperSocket {
     }
 }
 
-impl fmt::Debug for HyperSocket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HyperSocket").finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for HyperSocket { .. } }

@@ -62,6 +62,8 @@ impl Timer for ManualRuntime {
 impl Runtime for ManualRuntime {
     type Timer = Self;
 
+    const HANDLERS_MAX: usize = 1;
+
     fn current() -> Self {
         Self::default()
     }
@@ -73,6 +75,24 @@ impl Runtime for ManualRuntime {
     fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
         self.tasks.lock().unwrap().push(Box::pin(task));
     }
+}
+
+/// A runtime that drops its tasks.
+#[derive(Clone, Debug)]
+struct OutOfThreads;
+
+impl Runtime for OutOfThreads {
+    type Timer = ManualRuntime;
+
+    fn current() -> Self {
+        Self
+    }
+
+    fn timer(&self) -> ManualRuntime {
+        ManualRuntime::default()
+    }
+
+    fn spawn<F: Future<Output = ()> + Send + 'static>(&self, _: F) {}
 }
 
 fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
@@ -174,6 +194,24 @@ fn a_pending_handler_runs_as_a_task_until_it_finishes_or_its_client_disconnects(
     let Poll::Ready(response) = poll(&mut served) else { panic!("the request is still pending") };
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "application/json");
+}
+
+#[test]
+fn a_server_has_no_more_handlers_than_its_runtime_can_run() {
+    let runtime = ManualRuntime::default();
+    let (service, _) = service(&runtime, HttpServerOptions::new());
+    let mut first = pin!(service.serve(call("wait", message("wait"))));
+    assert!(poll(&mut first).is_pending());
+    let mut second = pin!(service.serve(call("wait", message("wait"))));
+    let Poll::Ready(response) = poll(&mut second) else { panic!("the request is still pending") };
+    assert_eq!(response.status(), 503);
+}
+
+#[test]
+fn a_service_whose_timer_task_cannot_start_is_not_created() {
+    let server = Server::new("s", "1");
+    let refused = HttpService::<OutOfThreads>::new(&server, HttpServerOptions::new()).unwrap_err();
+    assert!(refused.to_string().contains("out of threads"), "{refused}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fmt;
 use std::path::Path;
 
 use base64::Engine;
@@ -185,11 +184,9 @@ impl Signer {
     }
 }
 
-impl fmt::Debug for Signer {
+mcp_sansio::partial_debug! {
     /// Omits the key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Signer").field("algorithm", &self.algorithm).finish_non_exhaustive()
-    }
+    impl Debug for Signer { algorithm, .. }
 }
 
 impl Key {

@@ -1,5 +1,4 @@
 use std::error::Error;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -316,11 +315,7 @@ fn is_private(url: &str) -> bool {
     })
 }
 
-impl fmt::Debug for Fetch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fetch(..)")
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for Fetch(..) }
 
 fn unavailable(reason: &str) -> JwtError {
     JwtError::Unavailable(reason.to_owned())

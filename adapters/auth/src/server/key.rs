@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -195,7 +194,7 @@ struct State {
     /// When the last fetch started, in seconds since 1970.
     attempted: Option<u64>,
     /// The current fetch, shared by its waiters: each of them polls it, and if all of them are
-    /// dropped, the next one continues it.
+    /// dropped, the next request continues it.
     flight: Option<Flight>,
     /// The error of the last fetch.
     failure: Option<JwtError>,
@@ -209,16 +208,24 @@ impl KeyCache {
     }
 
     /// Returns keys that satisfy `suffice`, fetching them if needed, or else the cached keys.
-    /// Fetches start at least `interval` apart. `now`: seconds since 1970.
+    /// Fetches start at least `interval` apart. If the cached keys suffice, only the request that
+    /// starts a fetch waits for it. `now`: seconds since 1970.
     pub(super) async fn get(
         &self,
         now: u64,
         interval: Duration,
         suffice: impl FnOnce(&KeySet) -> bool,
     ) -> Result<Arc<KeySet>, JwtError> {
-        let Some(flight) = self.flight(now, interval, suffice) else { return self.stale(now) };
-        let result = flight.clone().await;
-        {
+        let Some((flight, is_awaited)) = self.flight(now, interval, suffice) else {
+            return self.stale(now);
+        };
+        // The others poll it once, so that it continues if the request that waits is dropped:
+        // withdrawn keys must not stay.
+        let result = match is_awaited {
+            true => Some(flight.clone().await),
+            false => flight.clone().now_or_never(),
+        };
+        if let Some(result) = result {
             let mut state = self.state();
             // Only the first waiter stores the result, and only if no other fetch has started
             // since.
@@ -233,20 +240,21 @@ impl KeyCache {
         self.stale(now)
     }
 
-    /// Returns the fetch to wait for; `None` if none is possible or needed.
+    /// Returns the fetch to poll, and whether to wait for it; `None` if none is possible or needed.
     fn flight(
         &self,
         now: u64,
         interval: Duration,
         suffice: impl FnOnce(&KeySet) -> bool,
-    ) -> Option<Flight> {
+    ) -> Option<(Flight, bool)> {
         // Not under the lock, which all checks share: `suffice` may verify a signature for each
         // key.
-        let fresh = self.fresh(now);
-        if fresh.as_deref().is_some_and(suffice) {
+        let suffices = self.stale(now).is_ok_and(|keys| suffice(&keys));
+        let mut state = self.state();
+        let fetched = state.keys.as_ref().map(|(_, fetched)| *fetched);
+        if suffices && fetched.is_some_and(|it| within(FRESH_MAX, now, it)) {
             return None;
         }
-        let mut state = self.state();
         let recent = state.attempted.is_some_and(|it| within(interval, now, it));
         // A fetch that has not completed in that time is abandoned.
         if !recent {
@@ -255,16 +263,10 @@ impl KeyCache {
             state.attempted = Some(now);
             state.flight = Some(flight.boxed().shared());
         }
-        state.flight.clone()
+        Some((state.flight.clone()?, !(suffices && recent)))
     }
 
-    /// Returns the cached keys, unless they are too old.
-    fn fresh(&self, now: u64) -> Option<Arc<KeySet>> {
-        let state = self.state();
-        let (keys, fetched) = state.keys.as_ref()?;
-        within(FRESH_MAX, now, *fetched).then(|| Arc::clone(keys))
-    }
-
+    /// Returns the cached keys, unless they are too old even for an outage.
     fn stale(&self, now: u64) -> Result<Arc<KeySet>, JwtError> {
         let state = self.state();
         match &state.keys {
@@ -287,11 +289,7 @@ const fn within(time: Duration, now: u64, then: u64) -> bool {
     now.abs_diff(then) < time.as_secs()
 }
 
-impl fmt::Debug for KeyCache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyCache").field("source", &self.source).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for KeyCache { source, .. } }
 
 #[cfg(test)]
 mod tests {

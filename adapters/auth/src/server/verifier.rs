@@ -28,7 +28,9 @@ const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 /// The keys of the issuer are fetched when the first token arrives, again when a token has an
 /// unknown key id, and every 15 minutes; never by two requests at once, and never twice within an
 /// [interval](Self::interval), so that tokens cannot cause frequent fetches. New keys replace all
-/// old ones. If they cannot be fetched, the old ones are used for up to an hour.
+/// old ones. While they are fetched again, other requests use the old ones; if they cannot be
+/// fetched, for up to an hour.
+///
 /// ```
 /// use mcp_sansio_oauth::protected_resource::TokenCheck;
 /// use mcp_sansio_handlers::Server;

@@ -14,6 +14,7 @@
 #define RECEIVE_EMPTY (1u << 4)
 #define TRANSMIT_FULL (1u << 5)
 #define BREAK (1u << 10)
+#define FAULTS (15u << 8)
 #define SYSTICK_CONTROL REGISTER(0xe000e010)
 #define SYSTICK_RELOAD REGISTER(0xe000e014)
 #define SYSTICK_VALUE REGISTER(0xe000e018)
@@ -90,7 +91,13 @@ __attribute__((section(".data.init.enter"), used)) const union vector __interrup
     [15].handler = on_tick,
 };
 
-/* Serves one client, until a break on the line. */
+static mcp_error end(mcp_server *server)
+{
+    thermometer_forget(&thermometer, server);
+    return mcp_server_free(server);
+}
+
+/* Serves one client, until a break on the line. The answers that are left are not for the next one. */
 static mcp_error serve(mcp_catalog *catalog)
 {
     mcp_server *server;
@@ -103,11 +110,10 @@ static mcp_error serve(mcp_catalog *catalog)
         uint8_t *space = mcp_server_space(server, &size);
         while (length < size && !(FLAGS(UART0) & RECEIVE_EMPTY)) {
             uint32_t received = DATA(UART0);
-            if (received & BREAK) {
-                mcp_server_end_of_input(server, now_ms());
-                break;
-            }
-            space[length++] = (uint8_t)received;
+            if (received & BREAK)
+                return end(server);
+            /* JSON has no zero bytes: a message of which bytes are lost or garbled is refused. */
+            space[length++] = received & FAULTS ? 0 : (uint8_t)received;
         }
         if (length > 0)
             mcp_server_received(server, length, now_ms());
@@ -122,8 +128,7 @@ static mcp_error serve(mcp_catalog *catalog)
             mcp_server_sent(server, length, now_ms());
         }
     }
-    thermometer_forget(&thermometer, server);
-    return mcp_server_free(server);
+    return end(server);
 }
 
 int main(void)

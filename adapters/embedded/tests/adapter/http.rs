@@ -6,7 +6,9 @@ use std::future::{Future, poll_fn};
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use embedded_io_async::{ErrorKind, ErrorType, Read, ReadReady, Write};
@@ -17,8 +19,8 @@ use mcp::jsonrpc::RawJson;
 use mcp::peer::Limits;
 use mcp::protocol::Tool;
 use mcp::{
-    Call, Clock, HttpAccess, HttpBuffers, HttpBuffersTooShort, HttpConnection, HttpService,
-    HttpServiceError, Instant, Local, NextPoll, NoArguments, Server,
+    Call, Clock, HttpAccess, HttpBuffers, HttpConnection, HttpService, HttpServiceError, Instant,
+    Local, NextPoll, NoArguments, Server,
 };
 
 const TOKEN: &str = "0123456789abcdef";
@@ -36,9 +38,23 @@ struct Pipe {
     most: usize,
     ended: bool,
     broken: bool,
+    /// Fails every other operation, in these ways.
+    fails: VecDeque<ErrorKind>,
+    is_tried_again: bool,
     output: Vec<u8>,
     /// The bytes that the client still reads; `None`: all.
     reads: Option<usize>,
+}
+
+impl Pipe {
+    fn interrupt(&mut self) -> Result<(), ErrorKind> {
+        self.is_tried_again = !self.is_tried_again && !self.fails.is_empty();
+        if self.is_tried_again {
+            self.fails.rotate_left(1);
+            return Err(self.fails[0]);
+        }
+        Ok(())
+    }
 }
 
 impl Socket {
@@ -79,6 +95,7 @@ impl embedded_io::Read for Socket {
         if pipe.broken {
             return Err(ErrorKind::Other);
         }
+        pipe.interrupt()?;
         let most = if pipe.most == 0 { usize::MAX } else { pipe.most };
         let length = pipe.input.len().min(buffer.len()).min(most);
         for (to, from) in buffer.iter_mut().zip(pipe.input.drain(..length)) {
@@ -91,6 +108,7 @@ impl embedded_io::Read for Socket {
 impl embedded_io::Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, ErrorKind> {
         let pipe = &mut *self.0.borrow_mut();
+        pipe.interrupt()?;
         let length = pipe.reads.unwrap_or(usize::MAX).min(bytes.len());
         if let Some(reads) = &mut pipe.reads {
             *reads -= length;
@@ -100,7 +118,7 @@ impl embedded_io::Write for Socket {
     }
 
     fn flush(&mut self) -> Result<(), ErrorKind> {
-        Ok(())
+        self.0.borrow_mut().interrupt()
     }
 }
 
@@ -125,12 +143,22 @@ impl Write for Socket {
     }
 
     async fn flush(&mut self) -> Result<(), ErrorKind> {
-        Ok(())
+        self.0.borrow_mut().interrupt()
     }
 }
 
 #[derive(Clone, Default)]
-struct ManualClock(Rc<Cell<u64>>);
+struct ManualClock(Rc<Cell<u64>>, Rc<RefCell<Vec<(Instant, Waker)>>>);
+
+impl ManualClock {
+    /// Sets the time, and wakes the tasks whose timers are due.
+    fn set(&self, millis: u64) {
+        self.0.set(millis);
+        for (_, waker) in self.1.borrow_mut().extract_if(.., |(at, _)| *at <= self.now()) {
+            waker.wake();
+        }
+    }
+}
 
 impl Clock for ManualClock {
     fn now(&self) -> Instant {
@@ -138,7 +166,14 @@ impl Clock for ManualClock {
     }
 
     async fn wait_until(&self, deadline: Instant) {
-        poll_fn(|_| if deadline <= self.now() { Poll::Ready(()) } else { Poll::Pending }).await;
+        poll_fn(|cx| {
+            if deadline <= self.now() {
+                return Poll::Ready(());
+            }
+            self.1.borrow_mut().push((deadline, cx.waker().clone()));
+            Poll::Pending
+        })
+        .await;
     }
 }
 
@@ -471,10 +506,16 @@ fn a_client_of_http_1_0_gets_a_response_that_ends_with_the_connection() {
     for _ in 0..3 {
         gate.open();
     }
-    let request = modern("wait").replace("HTTP/1.1", "HTTP/1.0");
-    let (answer, open) = exchange(&mut service, request, 0);
+    let old = |tool: &str| {
+        let request = modern(tool).replace("HTTP/1.1", "HTTP/1.0");
+        request.replace("\r\nAccept:", "\r\nConnection: keep-alive\r\nAccept:")
+    };
+    let (answer, open) = exchange(&mut service, old("read"), 0);
+    assert!(field(&answer, "connection") == Some("keep-alive") && open, "{answer}");
+    let (answer, open) = exchange(&mut service, old("wait"), 0);
     assert_eq!(field(&answer, "content-type"), Some("text/event-stream"));
     assert_eq!(field(&answer, "transfer-encoding"), None);
+    assert_eq!(field(&answer, "connection"), Some("close"));
     assert!(answer.ends_with("}\n\n") && !open, "{answer}");
 }
 
@@ -520,14 +561,18 @@ fn a_slow_body_is_refused() {
 
 #[test]
 fn a_client_that_does_not_read_loses_its_connection() {
-    let (mut service, mut memory, socket) = (anyone(), Memory::new(), Socket::default());
-    let mut connection = memory.connection(&service);
-    socket.0.borrow_mut().reads = Some(20);
-    socket.send(modern("read"));
-    let next = settle(&mut service, &mut connection, &socket, 0);
-    assert_eq!(next, NextPoll::Wait(Some(Instant::from_millis(10_000))));
-    assert_eq!(settle(&mut service, &mut connection, &socket, 10_000), NextPoll::Closed);
-    assert_eq!(service.server().machine().exchange_count(), 0);
+    for request in [modern("read"), post(&"x".repeat(5000))] {
+        let (mut service, mut memory, socket) = (anyone(), Memory::new(), Socket::default());
+        let mut connection = memory.connection(&service);
+        socket.0.borrow_mut().reads = Some(20);
+        socket.send(request);
+        for millis in [0, 9_999] {
+            let next = settle(&mut service, &mut connection, &socket, millis);
+            assert_eq!(next, NextPoll::Wait(Some(Instant::from_millis(10_000))));
+        }
+        assert_eq!(settle(&mut service, &mut connection, &socket, 10_000), NextPoll::Closed);
+        assert_eq!(service.server().machine().exchange_count(), 0);
+    }
 }
 
 #[test]
@@ -554,6 +599,29 @@ fn a_disconnect_cancels_a_modern_request() {
         assert_eq!(gate.dropped.get(), 1);
         service.server().assert_consistent();
     }
+}
+
+#[test]
+fn an_operation_that_is_interrupted_or_out_of_time_is_tried_again() {
+    let unsteady = || {
+        let socket = Socket::default();
+        socket.0.borrow_mut().fails = [ErrorKind::TimedOut, ErrorKind::Interrupted].into();
+        socket.send(format!("{}{}", modern("read"), modern("read")));
+        socket
+    };
+    let (mut service, mut memory, socket) = (anyone(), Memory::new(), unsteady());
+    let mut connection = memory.connection(&service);
+    let next = settle(&mut service, &mut connection, &socket, 0);
+    assert_eq!(next, NextPoll::Wait(Some(Instant::from_millis(10_000))));
+    assert_eq!(socket.received().matches("21.5 °C").count(), 2);
+
+    let (clock, socket) = (ManualClock::default(), unsteady());
+    let service = RefCell::new(service);
+    let mut memory = Memory::new();
+    let connection = memory.connection(&service.borrow());
+    let mut connection = pin!(connection.run(&service, socket.clone(), socket.clone(), &clock));
+    assert!(run(connection.as_mut()).is_pending());
+    assert_eq!(socket.received().matches("21.5 °C").count(), 2);
 }
 
 #[test]
@@ -691,8 +759,8 @@ fn buffers_have_a_minimum() {
         service.connection(HttpBuffers { input, body: &mut [], output }).err()
     };
     assert_eq!(connection(&mut [0; 256], &mut [0; 528]), None);
-    assert_eq!(connection(&mut [0; 255], &mut [0; 528]), Some(HttpBuffersTooShort::Input));
-    assert_eq!(connection(&mut [0; 256], &mut [0; 527]), Some(HttpBuffersTooShort::Output));
+    assert_eq!(connection(&mut [0; 255], &mut [0; 528]), Some(HttpServiceError::ShortInput));
+    assert_eq!(connection(&mut [0; 256], &mut [0; 527]), Some(HttpServiceError::ShortOutput));
 }
 
 // ------------------------------------------------------------------ on an executor
@@ -726,6 +794,75 @@ fn connections_run_beside_their_service_on_an_executor() {
         assert!(matches!(run(reads.as_mut()), Poll::Ready(Ok(()))));
     }
     assert!(matches!(run(waits.as_mut()), Poll::Ready(Ok(()))));
+}
+
+/// Whether a task was woken.
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_stream_that_opens_late_gets_its_comments_on_an_executor() {
+    let (service, clock) = (RefCell::new(anyone()), ManualClock::default());
+    let (mut memory, socket) = (Memory::new(), Socket::default());
+    let connection = memory.connection(&service.borrow());
+    let mut driver = pin!(HttpService::run(&service, &clock));
+    let mut running = pin!(connection.run(&service, socket.clone(), socket.clone(), &clock));
+    let woken = [(); 2].map(|()| Arc::new(Woken(AtomicBool::new(true))));
+    let wakers = woken.clone().map(Waker::from);
+    socket.send(modern("wait"));
+    let mut comments = Vec::new();
+    for second in 0..40 {
+        clock.set(second * 1000);
+        while woken.iter().any(|task| task.0.load(Ordering::Relaxed)) {
+            if woken[0].0.swap(false, Ordering::Relaxed) {
+                assert!(driver.as_mut().poll(&mut Context::from_waker(&wakers[0])).is_pending());
+            }
+            if woken[1].0.swap(false, Ordering::Relaxed) {
+                assert!(running.as_mut().poll(&mut Context::from_waker(&wakers[1])).is_pending());
+            }
+        }
+        if socket.received().contains("\r\n:\n\n\r\n") {
+            comments.push(second);
+        }
+    }
+    // The stream opens after 5 s.
+    assert_eq!(comments, [20, 35]);
+}
+
+/// A clock that steps whenever it is read, and whose timer fires early.
+struct EarlyClock(Cell<u64>);
+
+impl Clock for EarlyClock {
+    fn now(&self) -> Instant {
+        Instant::from_millis(self.0.replace(self.0.get() + 1))
+    }
+
+    async fn wait_until(&self, deadline: Instant) {
+        let is_near = || deadline <= Instant::from_millis(self.0.get() + 8);
+        poll_fn(|_| if is_near() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+}
+
+#[test]
+fn a_timer_that_fires_early_does_not_lose_a_deadline() {
+    for start in 10_000..10_016 {
+        let (service, clock) = (RefCell::new(anyone()), EarlyClock(Cell::new(8)));
+        let (mut memory, socket) = (Memory::new(), Socket::default());
+        let connection = memory.connection(&service.borrow());
+        let mut running = pin!(connection.run(&service, socket.clone(), socket.clone(), &clock));
+        let mut cx = Context::from_waker(Waker::noop());
+        socket.send("GET");
+        assert!(running.as_mut().poll(&mut cx).is_pending());
+        // Once, when the timer fires.
+        clock.0.set(start);
+        assert!(running.as_mut().poll(&mut cx).is_pending());
+        assert_eq!(status(&socket.received()), "408", "{start}");
+    }
 }
 
 #[test]

@@ -76,6 +76,34 @@ async fn a_node_ends_no_connection_of_others_after_a_restart_of_redis() {
 }
 
 #[tokio::test]
+async fn messages_are_received_once_although_the_reply_with_them_was_lost() {
+    with_redis(async |server, store| {
+        store.inner.join(node(1)).await;
+        let send = async |message| {
+            let sent = store.inner.send(node(2), Some(node(1)), message, &super::share()).await;
+            assert!(sent.unwrap());
+        };
+        let receive =
+            async || tokio::time::timeout(Duration::from_millis(500), store.receive()).await.ok();
+        send(b"a").await;
+        send(b"b").await;
+        assert_eq!(receive().await.as_deref(), Some(&b"a"[..]));
+        // Redis takes the command of a receiver that waits for no reply any more.
+        server.signal("-STOP");
+        assert_eq!(receive().await, None);
+        server.signal("-CONT");
+        send(b"c").await;
+        for message in [b"b", b"c"] {
+            assert_eq!(receive().await.as_deref(), Some(&message[..]));
+        }
+        assert_eq!(receive().await, None);
+        let mailbox = store.inner.keys.mailbox(node(1));
+        assert_eq!(server.cli(&["EXISTS", &mailbox]), "0", "they were removed");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn actions_end_while_redis_is_paused_and_leave_nothing_behind() {
     let Some(server) = RedisServer::start(&[]) else { return };
     let mut options = RedisOptions::new();

@@ -3,13 +3,13 @@
 use mcp_sansio_std as mcp;
 
 use mcp::handler::IntoOutcome;
-use mcp::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson};
+use mcp::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp::machine::catalog::Audience;
 use mcp::peer::Limits;
 use mcp::protocol::Tool;
 use mcp::{
-    Call, Caller, HandlerError, Host, IntoHandlerError, NoArguments, Principal, Revisions, Server,
-    ServerItem, State, fallible,
+    Call, Caller, ErrorCode, HandlerError, Host, IntoHandlerError, NoArguments, Principal,
+    Revisions, Server, ServerItem, State, fallible,
 };
 
 struct Offline;
@@ -23,6 +23,14 @@ impl IntoHandlerError for Offline {
 fn read(call: Call<NoArguments>, value: State<u8>) -> Result<String, Offline> {
     let caller: &Caller = call.caller();
     if caller.principal().is_none() { Err(Offline) } else { Ok(value.to_string()) }
+}
+
+#[cfg(feature = "http-server")]
+#[test]
+fn a_listener_accepts_as_many_connections_as_a_process_has_threads() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let [connections, _] = mcp::HttpListener::try_from(listener).unwrap().shared_limits();
+    assert_eq!((connections.total, connections.per_caller), (512, 128));
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn a_server_answers_all_and_exits_at_the_end_of_its_input() {
     close(&mut stream);
     let answers = read_to_end(&mut stream);
     assert_eq!(answers.matches(r#""result":{}"#).count(), 100_000);
-    let report = child.shutdown(long_grace_periods()).unwrap();
+    let report = block_on(child.shutdown(long_grace_periods())).unwrap();
     assert!(report.status.success(), "{report}");
     assert!(!report.forced);
     assert!(is_gone(id));
@@ -131,7 +131,7 @@ fn printed_output_of_a_server_goes_to_its_standard_error() {
     client.opened().wait().unwrap();
     client.close();
     connection.join().unwrap();
-    let report = child.shutdown(long_grace_periods()).unwrap();
+    let report = block_on(child.shutdown(long_grace_periods())).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false), "{report}");
     assert!(report.stderr_tail.iter().any(|line| line.ends_with("half a line")), "{report}");
 }
@@ -158,7 +158,7 @@ fn dropping_the_stream_signals_end_of_input() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, stream) = ChildServer::spawn(Command::new("cat")).unwrap();
     drop(stream);
-    let report = child.shutdown(long_grace_periods()).unwrap();
+    let report = block_on(child.shutdown(long_grace_periods())).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false));
     assert_eq!(report.to_string(), "the server exited: exit status: 0");
 }
@@ -170,7 +170,7 @@ fn a_connection_in_use_ends_with_its_child() {
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
     let connection = BackgroundDriver::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap();
-    let report = child.shutdown(long_grace_periods()).unwrap();
+    let report = block_on(child.shutdown(long_grace_periods())).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false), "{report}");
     connection.join().unwrap();
     client.list_tools(None).wait().unwrap_err();
@@ -184,7 +184,7 @@ fn a_child_that_ignores_the_end_of_its_input_is_asked_to_exit() {
     drop(stream);
     let mut grace_periods = short_grace_periods();
     grace_periods.terminate = LOADED_MACHINE;
-    let report = child.shutdown(grace_periods).unwrap();
+    let report = block_on(child.shutdown(grace_periods)).unwrap();
     assert_eq!((report.status.signal(), report.forced), (Some(15), true));
 }
 
@@ -196,7 +196,7 @@ fn a_child_that_ignores_everything_is_killed() {
     wait_for_output(&mut stream);
     drop(stream);
     let id = child.id().unwrap();
-    let report = child.shutdown(short_grace_periods()).unwrap();
+    let report = block_on(child.shutdown(short_grace_periods())).unwrap();
     assert_eq!((report.status.signal(), report.forced), (Some(9), true));
     assert_eq!(report.stderr_tail, ["stubborn"]);
     assert!(
@@ -213,7 +213,7 @@ fn a_child_that_exits_is_reported_with_its_stderr_tail() {
     let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
     // The child exits although its input stays empty and its standard error is not read.
     assert_eq!(read_to_end(&mut stream), "");
-    let report = child.shutdown(long_grace_periods()).unwrap();
+    let report = block_on(child.shutdown(long_grace_periods())).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(3), false));
     assert_eq!(report.stderr_tail.len(), 32);
     assert_eq!(report.stderr_tail[29..], ["line 29998", "line 29999", "line 30000"]);
@@ -227,7 +227,7 @@ fn the_standard_error_can_be_forwarded() {
     let (child, stream) =
         ChildServer::spawn_with(shell("echo one >&2; printf two >&2"), sink).unwrap();
     drop(stream);
-    let report = child.shutdown(long_grace_periods()).unwrap();
+    let report = block_on(child.shutdown(long_grace_periods())).unwrap();
     assert_eq!(report.stderr_tail, ["one", "two"]);
     assert_eq!(tell.iter().collect::<Vec<_>>(), ["one", "two"]);
 }
@@ -241,7 +241,7 @@ fn a_killed_child_takes_its_descendants_with_it() {
     let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
     drop(holder);
     wait_for_output(&mut stream);
-    assert!(child.shutdown(short_grace_periods()).unwrap().forced);
+    assert!(block_on(child.shutdown(short_grace_periods())).unwrap().forced);
     assert_eq!(std::io::Read::read(&mut held, &mut [0]).unwrap(), 0);
 }
 
@@ -267,7 +267,7 @@ fn calls_to_a_crashed_server_fail_and_its_exit_status_is_available() {
     let connection = BackgroundDriver::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap_err();
     connection.join().unwrap();
-    let report = child.wait().unwrap();
+    let report = block_on(child.wait()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(9), false));
     assert_eq!(child.id(), None);
     assert_eq!(report.stderr_tail, ["the disk is on fire"]);

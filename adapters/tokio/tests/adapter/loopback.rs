@@ -85,6 +85,16 @@ async fn waiting_for_a_user_who_does_not_return_times_out() {
     assert!(begun.elapsed() >= USER_TIME);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_user_has_the_full_time_for_each_of_two_sign_ins() {
+    let loopback = Loopback::bind(0).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    let waits =
+        tokio::join!(loopback.redirect(is_right, || ()), loopback.redirect(is_right, || ()));
+    assert_eq!(waits, (None, None));
+    assert!(begun.elapsed() >= 2 * USER_TIME);
+}
+
 #[tokio::test]
 async fn waits_are_served_in_order_and_each_redirect_is_accepted_once() {
     let loopback = Loopback::bind(0).await.unwrap().path("/back").unwrap();

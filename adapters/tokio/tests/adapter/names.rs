@@ -3,13 +3,13 @@
 use mcp_sansio_tokio as mcp;
 
 use mcp::handler::IntoOutcome;
-use mcp::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson};
+use mcp::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp::machine::catalog::Audience;
 use mcp::peer::Limits;
 use mcp::protocol::Tool;
 use mcp::{
-    Call, Caller, HandlerError, Host, IntoHandlerError, NoArguments, Principal, Revisions, Server,
-    ServerItem, State, fallible,
+    Call, Caller, ErrorCode, HandlerError, Host, IntoHandlerError, NoArguments, Principal,
+    Revisions, Server, ServerItem, State, fallible,
 };
 
 struct Offline;

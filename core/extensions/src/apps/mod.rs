@@ -35,11 +35,9 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::{Meta, Resource, ResourceContents, TextResourceContents, Tool};
-use mcp_sansio_handlers::extension::{HostExtension, ServerExtension};
+use mcp_sansio_handlers::extension::Extension;
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{
     Call, Client, ClientError, Context, Local, ReadResource, Server, ServerItem, ThreadSafe,
@@ -72,17 +70,17 @@ struct HostSettings {
 /// Returns the extension for a server. [`ServeApps`] registers it with the first page.
 // MCP 2026-07-28 extensions:overview#server-capabilities [APPS-005]
 #[must_use]
-pub fn server_extension<K: Threading>() -> ServerExtension<K> {
-    ServerExtension::new(ID).expect("a valid identifier")
+pub fn server_extension<K: Threading>() -> Extension<K> {
+    Extension::new(ID).expect("a valid identifier")
 }
 
 /// Returns the extension for a host that shows pages of [`MIME_TYPE`].
 // MCP 2025-11-25 apps:apps#client-host-capabilities [APPS-002] [APPS-004]
 // MCP 2026-07-28 extensions:overview#client-capabilities [APPS-003]
 #[must_use]
-pub fn host_extension<K: Threading>() -> HostExtension<K> {
+pub fn host_extension<K: Threading>() -> Extension<K> {
     let settings = HostSettings { mime_types: [MIME_TYPE.into()].into() };
-    let extension = HostExtension::new(ID).expect("a valid identifier");
+    let extension = Extension::new(ID).expect("a valid identifier");
     extension.settings(&settings).expect("an object")
 }
 
@@ -367,8 +365,7 @@ fn page(contents: &ResourceContents, uri: &str) -> Option<AppPage> {
             (&text.uri, &text.mime_type, text.meta.as_ref(), text.text.clone())
         }
         ResourceContents::Blob(blob) => {
-            let bytes: Vec<u8> = STANDARD.decode(&blob.blob).ok()?;
-            let html = String::from_utf8(bytes).ok()?;
+            let html = String::from_utf8(blob.bytes().ok()?).ok()?;
             (&blob.uri, &blob.mime_type, blob.meta.as_ref(), html)
         }
         _ => return None,

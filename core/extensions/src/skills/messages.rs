@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use mcp_sansio::jsonrpc::Json;
+use mcp_sansio::jsonrpc::{Json, lossy_list};
 use mcp_sansio::protocol::{CacheHints, CacheScope, Resource, SerializeAt, Ttl};
 use mcp_sansio::{Era, Revision};
 use mcp_sansio_handlers::extension::ExtensionMethod;
@@ -47,6 +47,7 @@ pub struct ListSkillsParams {
 #[non_exhaustive]
 pub struct ListSkillsResult {
     /// The entries.
+    #[serde(deserialize_with = "lossy_list")]
     pub skills: Vec<Json>,
     /// The cursor of the next page; `None` on the last page.
     #[serde(default)]
@@ -104,6 +105,7 @@ pub struct ReadDirectoryParams {
 #[non_exhaustive]
 pub struct ReadDirectoryResult {
     /// The children. The `mimeType` of a directory is `inode/directory`.
+    #[serde(deserialize_with = "lossy_list")]
     pub resources: Vec<Resource>,
     /// The cursor of the next page; `None` on the last page.
     #[serde(default)]
@@ -269,6 +271,8 @@ mod tests {
     use alloc::vec;
     use core::time::Duration;
 
+    use mcp_sansio::jsonrpc::RawJson;
+
     use super::*;
 
     fn text<T: Serialize>(value: T) -> String {
@@ -311,5 +315,16 @@ mod tests {
         let nulls = r#"{"skills":[],"nextCursor":null,"ttlMs":null,"cacheScope":null}"#;
         assert_eq!(serde_json::from_str::<ListSkillsResult>(nulls).unwrap(), list);
         assert_eq!(text(ListSkillsParams::new(None)), "{}");
+    }
+
+    #[test]
+    fn a_malformed_child_does_not_hide_the_others_and_null_is_an_empty_list() {
+        for (resources, count) in [("null", 0), (r#"[{"uri":"a:"},{"uri":"b:","name":"b"}]"#, 1)] {
+            let text = alloc::format!(r#"{{"resources":{resources}}}"#);
+            let read = RawJson::parse(&text).unwrap().decode_lossy::<ReadDirectoryResult>();
+            assert_eq!(read.unwrap().0.resources.len(), count);
+        }
+        let listed: ListSkillsResult = serde_json::from_str(r#"{"skills":null}"#).unwrap();
+        assert_eq!(listed.skills, []);
     }
 }

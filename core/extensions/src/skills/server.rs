@@ -2,15 +2,13 @@
 
 use alloc::format;
 use alloc::sync::Arc;
-use core::fmt;
 use core::num::NonZeroUsize;
 
+use mcp_sansio::Capability;
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::protocol::{
-    CacheHints, Capability, ExtensionError, ReadResourceResult, ResourceTemplate,
-};
-use mcp_sansio_handlers::extension::{ExtensionMethod, ServerExtension};
+use mcp_sansio::protocol::{CacheHints, ExtensionError, ReadResourceResult, ResourceTemplate};
+use mcp_sansio_handlers::extension::{Extension, ExtensionMethod};
 use mcp_sansio_handlers::handler::{Handler, Threading};
 use mcp_sansio_handlers::{
     Call, CatalogEdit, Connections, HandlerError, ReadResource, SendError, Server, ThreadSafe,
@@ -131,9 +129,9 @@ impl ServedSkills {
         }
     }
 
-    fn extension<K: Threading>(&self) -> Result<ServerExtension<K>, ExtensionError> {
+    fn extension<K: Threading>(&self) -> Result<Extension<K>, ExtensionError> {
         let Options { directory_read, .. } = self.options;
-        let extension = ServerExtension::new(ID)?
+        let extension = Extension::new(ID)?
             .settings(&SkillSettings { directory_read })?
             .requires(Capability::Resources)
             .request(&LIST_SKILLS, Answer(self.clone(), Self::list))
@@ -287,8 +285,4 @@ where
     }
 }
 
-impl fmt::Debug for ServedSkills {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServedSkills").field("options", &self.options).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for ServedSkills { options, .. } }

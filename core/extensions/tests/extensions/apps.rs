@@ -81,8 +81,7 @@ fn both_sides_declare_the_extension_where_the_revision_has_its_place() {
 fn a_handler_knows_whether_the_client_shows_pages_and_answers_with_text_in_any_case() {
     // Rule: [APPS-006] [APPS-007] [APPS-008] [APPS-022].
     let other = json!({ "mimeTypes": ["text/html"] });
-    let other =
-        mcp_sansio_handlers::extension::HostExtension::new(apps::ID).unwrap().settings(&other);
+    let other = mcp_sansio_handlers::extension::Extension::new(apps::ID).unwrap().settings(&other);
     let other = Host::new("host", "1").extension(other.unwrap());
     for revision in REVISIONS {
         for (host, is_shown) in

@@ -6,10 +6,9 @@ use mcp_sansio::envelope::JsonText;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{Event, Limits, Request, Server, ServerMachine, ServerOptions};
 use mcp_sansio::protocol::{
-    CallToolResult, Implementation, Method, ReadResourceResult, TextResourceContents,
-    ToolAnnotations,
+    CallToolResult, Implementation, ReadResourceResult, TextResourceContents, ToolAnnotations,
 };
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{Method, Revision, Revisions};
 use mcp_sansio_fixed::{Call, Failure, Resource, Service, Text, Tool};
 
 const ANY: &str = r#"{"type":"object"}"#;

@@ -7,12 +7,11 @@ mod store;
 mod tasks;
 
 use alloc::boxed::Box;
-use alloc::rc::Rc;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
-use core::future::{Future, ready};
 
 use mcp_sansio_oauth::client::{
     ActionFailure, AssertionRequest, AuthorizationEvent, AuthorizationOptions,
@@ -21,11 +20,9 @@ use mcp_sansio_oauth::client::{
 
 use crate::client::host::Host;
 use crate::client::{Client, Command};
-use crate::function::{Async, Plain};
+use crate::function::Callback;
 use crate::mailbox::SendError;
-use crate::threading::{Local, ThreadSafe, Threading};
-
-use action::{ActionOutput, ActionRequest};
+use crate::threading::{Local, Step, ThreadSafe, Threading};
 
 pub use memory_store::MemoryStore;
 pub(super) use state::AuthorizationState;
@@ -87,10 +84,16 @@ type Observer = Arc<dyn Fn(&AuthorizationEvent) + Send + Sync>;
 
 /// The functions of the application.
 struct Functions<K: Threading> {
-    authorize: Option<ActionFunction<K, AuthorizationRequest>>,
-    sign: Option<ActionFunction<K, SigningRequest>>,
-    assert: Option<ActionFunction<K, AssertionRequest>>,
+    authorize: Option<ActionFunction<K, AuthorizationRequest, String>>,
+    sign: Option<ActionFunction<K, SigningRequest, Vec<u8>>>,
+    assert: Option<ActionFunction<K, AssertionRequest, String>>,
 }
+
+/// A stored function.
+type ActionFunction<K, In, T> = <K as Threading>::Callback<In, Step<K, Answer<T>>>;
+
+/// The answer of a function.
+type Answer<T> = Result<T, ActionFailure>;
 
 impl Authorization {
     /// Creates an authorization whose functions may run on any thread. Credentials are kept in
@@ -157,9 +160,9 @@ impl<K: Threading> Authorization<K> {
     #[must_use]
     pub fn on_authorize<M>(
         mut self,
-        function: impl AuthorizationFunction<K, AuthorizationRequest, M>,
+        function: impl Callback<K, AuthorizationRequest, Answer<String>, M>,
     ) -> Self {
-        self.functions.authorize = Some(function.into_action_function());
+        self.functions.authorize = Some(function.into_callback());
         self
     }
 
@@ -169,9 +172,9 @@ impl<K: Threading> Authorization<K> {
     #[must_use]
     pub fn on_sign<M>(
         mut self,
-        function: impl AuthorizationFunction<K, SigningRequest, M>,
+        function: impl Callback<K, SigningRequest, Answer<Vec<u8>>, M>,
     ) -> Self {
-        self.functions.sign = Some(function.into_action_function());
+        self.functions.sign = Some(function.into_callback());
         self
     }
 
@@ -181,9 +184,9 @@ impl<K: Threading> Authorization<K> {
     #[must_use]
     pub fn on_assertion<M>(
         mut self,
-        function: impl AuthorizationFunction<K, AssertionRequest, M>,
+        function: impl Callback<K, AssertionRequest, Answer<String>, M>,
     ) -> Self {
-        self.functions.assert = Some(function.into_action_function());
+        self.functions.assert = Some(function.into_callback());
         self
     }
 
@@ -319,76 +322,5 @@ impl Client {
     /// [`SendError`]: the command queue is full, or the connection is closed and its token dropped.
     pub fn forget_authorization(&self) -> Result<(), SendError> {
         self.command(Command::ForgetAuthorization)
-    }
-}
-
-// ------------------------------------------------------------------ function
-
-/// A stored function.
-type ActionFunction<K, In> = <K as Threading>::Callback<In, <K as Threading>::Future<ActionOutput>>;
-
-/// A function that performs an action for an [`Authorization`]: a closure or
-/// a function, plain or `async`, that takes `In` and returns a `Result` with its answer or an
-/// [`ActionFailure`].
-///
-/// `M` tells a plain function from an `async` one; the compiler infers it.
-#[diagnostic::on_unimplemented(
-    message = "this function cannot answer `{In}`",
-    note = "it takes `{In}` and returns a `Result` with `ActionFailure`: of a `String` for a redirect or an assertion, of a `Vec<u8>` for a signature"
-)]
-pub trait AuthorizationFunction<K: Threading, In: 'static, M> {
-    /// Converts the function into the stored form.
-    fn into_action_function(self) -> ActionFunction<K, In>;
-}
-
-impl<F, In> AuthorizationFunction<ThreadSafe, In, Plain<In>> for F
-where
-    F: Fn(In) -> Result<In::Answer, ActionFailure> + Send + Sync + 'static,
-    In: ActionRequest,
-{
-    fn into_action_function(self) -> ActionFunction<ThreadSafe, In> {
-        Arc::new(move |asked| -> <ThreadSafe as Threading>::Future<ActionOutput> {
-            Box::pin(ready(In::into_output(self(asked))))
-        })
-    }
-}
-
-impl<F, In, R> AuthorizationFunction<ThreadSafe, In, Async<In>> for F
-where
-    F: Fn(In) -> R + Send + Sync + 'static,
-    In: ActionRequest,
-    R: Future<Output = Result<In::Answer, ActionFailure>> + Send + 'static,
-{
-    fn into_action_function(self) -> ActionFunction<ThreadSafe, In> {
-        Arc::new(move |asked| -> <ThreadSafe as Threading>::Future<ActionOutput> {
-            let answer = self(asked);
-            Box::pin(async move { In::into_output(answer.await) })
-        })
-    }
-}
-
-impl<F, In> AuthorizationFunction<Local, In, Plain<In>> for F
-where
-    F: Fn(In) -> Result<In::Answer, ActionFailure> + 'static,
-    In: ActionRequest,
-{
-    fn into_action_function(self) -> ActionFunction<Local, In> {
-        Rc::new(move |asked| -> <Local as Threading>::Future<ActionOutput> {
-            Box::pin(ready(In::into_output(self(asked))))
-        })
-    }
-}
-
-impl<F, In> AuthorizationFunction<Local, In, Async<In>> for F
-where
-    F: AsyncFn(In) -> Result<In::Answer, ActionFailure> + 'static,
-    In: ActionRequest,
-{
-    fn into_action_function(self) -> ActionFunction<Local, In> {
-        let function = Rc::new(self);
-        Rc::new(move |asked| -> <Local as Threading>::Future<ActionOutput> {
-            let function = Rc::clone(&function);
-            Box::pin(async move { In::into_output(function(asked).await) })
-        })
     }
 }

@@ -1,8 +1,10 @@
 //! The running functions of the application and operations of its store.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use core::future::ready;
 use core::task::Context;
 
 use mcp_sansio::Instant;
@@ -16,7 +18,7 @@ use crate::executor::Executor;
 use crate::executor::{PanicGuard, Panicked};
 use crate::mailbox::Mailbox;
 use crate::mailbox::{Cost, MailboxLimits, Metered};
-use crate::threading::Threading;
+use crate::threading::{Step, Threading};
 
 use super::CredentialLock;
 use super::action::ActionOutput;
@@ -112,7 +114,7 @@ impl<K: Threading> Tasks<K> {
             AuthorizationAction::Sign(request) => match &self.functions.sign {
                 Some(function) => {
                     let id = request.id;
-                    let task = self.guard().run(|| function(request));
+                    let task = self.run(|| function(request), ActionOutput::Signature);
                     self.start(PendingAction::Signature(id), task, client, now);
                 }
                 None => {
@@ -123,7 +125,7 @@ impl<K: Threading> Tasks<K> {
             AuthorizationAction::Assert(request) => match &self.functions.assert {
                 Some(function) => {
                     let id = request.id;
-                    let task = self.guard().run(|| function(request));
+                    let task = self.run(|| function(request), ActionOutput::Assertion);
                     self.start(PendingAction::Assertion(id), task, client, now);
                 }
                 None => {
@@ -159,7 +161,7 @@ impl<K: Threading> Tasks<K> {
     ) {
         match &self.functions.authorize {
             Some(function) => {
-                let task = self.guard().run(|| function(request.clone()));
+                let task = self.run(|| function(request.clone()), ActionOutput::Redirect);
                 self.start(PendingAction::Redirect { request, calls }, task, client, now);
             }
             None => {
@@ -175,6 +177,18 @@ impl<K: Threading> Tasks<K> {
 
     pub(super) const fn set_guard(&mut self, guard: PanicGuard) {
         self.running.guard = guard;
+    }
+
+    /// Calls a function of the application, whose answer becomes an output.
+    fn run<T: 'static>(
+        &self,
+        function: impl FnOnce() -> Step<K, T>,
+        output: fn(T) -> ActionOutput,
+    ) -> Result<K::Future<ActionOutput>, Panicked> {
+        Ok(match self.guard().run(function)? {
+            Step::Ready(answer) => K::from_send_future(Box::pin(ready(output(answer)))),
+            Step::Pending(task) => K::map(task, output),
+        })
     }
 
     fn start(

@@ -7,6 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use mcp_sansio::InvalidValue;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::HeaderFields;
 use serde::de::IgnoredAny;
@@ -40,13 +41,13 @@ use serde::de::IgnoredAny;
 ///     config.servers["weather"].as_ref().unwrap_err().to_string(),
 ///     "`mcpServers.weather.headers.X-Key`: the variable `KEY` is not set and has no default",
 /// );
-/// # Ok::<(), mcp_sansio_handlers::ServersConfigError>(())
+/// # Ok::<(), mcp_sansio::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ServersConfig {
     /// The servers by name. A malformed entry does not hide the others.
-    pub servers: BTreeMap<String, Result<ServerSpec, ServersConfigError>>,
+    pub servers: BTreeMap<String, Result<ServerSpec, InvalidValue>>,
     /// The names of the entries that were skipped, because they are disabled.
     pub disabled: Vec<String>,
     /// The places of the members that were not read, such as `mcpServers.files.autoApprove`.
@@ -95,29 +96,8 @@ impl fmt::Debug for ServerSpec {
     }
 }
 
-/// A defect of a [`ServersConfig`]: the fault of its author. The message contains no values, which
-/// may be secrets.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{reason}", Place(.place))]
-#[non_exhaustive]
-pub struct ServersConfigError {
-    /// The member, such as `mcpServers.files.command`; empty for the whole text.
-    pub place: String,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
-/// Writes the place of a defect, if there is one.
-struct Place<'a>(&'a str);
-
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "`{}`: ", self.0) }
-    }
-}
-
-fn wrong<T>(place: &str, reason: impl Into<String>) -> Result<T, ServersConfigError> {
-    Err(ServersConfigError { place: place.into(), reason: reason.into() })
+fn wrong<T>(place: &str, reason: impl Into<Cow<'static, str>>) -> Result<T, InvalidValue> {
+    Err(InvalidValue::at(place, reason))
 }
 
 impl ServersConfig {
@@ -127,12 +107,13 @@ impl ServersConfig {
     ///
     /// # Errors
     ///
-    /// The text is not a JSON object, or has no member `mcpServers` or `servers` that is an object.
-    /// Defects of entries are in [`servers`](Self::servers).
+    /// The fault of its author: the text is not a JSON object, or has no member `mcpServers` or
+    /// `servers` that is an object. Defects of entries are in [`servers`](Self::servers). No error
+    /// contains values, which may be secrets.
     pub fn parse(
         text: &str,
         mut variable: impl FnMut(&str) -> Option<String>,
-    ) -> Result<Self, ServersConfigError> {
+    ) -> Result<Self, InvalidValue> {
         // Some editors write a byte order mark.
         let text = without_comments(text.trim_start_matches('\u{feff}').trim());
         if let Err(error) = serde_json::from_str::<IgnoredAny>(&text) {
@@ -231,7 +212,7 @@ fn string_length(text: &str) -> usize {
 fn object<'a>(
     place: &str,
     value: &'a RawJson<'_>,
-) -> Result<mcp_sansio::jsonrpc::Members<'a>, ServersConfigError> {
+) -> Result<mcp_sansio::jsonrpc::Members<'a>, InvalidValue> {
     if value.as_str().starts_with('{') {
         Ok(value.members())
     } else {
@@ -251,7 +232,7 @@ impl Reader<'_> {
         &mut self,
         place: &str,
         entry: &RawJson<'_>,
-    ) -> Result<Option<ServerSpec>, ServersConfigError> {
+    ) -> Result<Option<ServerSpec>, InvalidValue> {
         if self.is_disabled(place, entry)? {
             return Ok(None);
         }
@@ -324,7 +305,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether an entry is disabled, wherever it says so, and whatever else is in it.
-    fn is_disabled(&self, place: &str, entry: &RawJson<'_>) -> Result<bool, ServersConfigError> {
+    fn is_disabled(&self, place: &str, entry: &RawJson<'_>) -> Result<bool, InvalidValue> {
         let mut is_disabled = false;
         for member in object(place, entry)? {
             let name = member.name();
@@ -343,7 +324,7 @@ impl Reader<'_> {
         &mut self,
         place: &str,
         value: &RawJson<'_>,
-    ) -> Result<BTreeMap<String, String>, ServersConfigError> {
+    ) -> Result<BTreeMap<String, String>, InvalidValue> {
         let mut strings = BTreeMap::new();
         for member in object(place, value)?.filter(|member| member.value != RawJson::NULL) {
             let name = member.name().into_owned();
@@ -363,7 +344,7 @@ impl Reader<'_> {
     }
 
     /// Reads a string, and replaces the variables in it.
-    fn string(&mut self, place: &str, value: &RawJson<'_>) -> Result<String, ServersConfigError> {
+    fn string(&mut self, place: &str, value: &RawJson<'_>) -> Result<String, InvalidValue> {
         let text = string(place, value)?;
         let (mut expanded, mut rest) = (String::new(), &*text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -389,6 +370,6 @@ impl Reader<'_> {
     }
 }
 
-fn string<'a>(place: &str, value: &RawJson<'a>) -> Result<Cow<'a, str>, ServersConfigError> {
+fn string<'a>(place: &str, value: &RawJson<'a>) -> Result<Cow<'a, str>, InvalidValue> {
     value.to_text().map_or_else(|| wrong(place, "not a string"), Ok)
 }

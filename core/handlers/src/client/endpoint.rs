@@ -13,9 +13,9 @@ use mcp_sansio::peer::{
     Failure, HeaderFields, MethodName, StreamMachine, Subject, Timeouts, TransportFailure,
     Violation,
 };
-use mcp_sansio::protocol::{Method, SubscriptionFilter};
+use mcp_sansio::protocol::SubscriptionFilter;
 use mcp_sansio::stream::Endpoint;
-use mcp_sansio::{Instant, Recorded, Spawner, peer};
+use mcp_sansio::{Instant, Method, Recorded, Spawner, peer};
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
     /// Input requests that the host's handlers work on, each with its method.
     pub(crate) inputs: Slab<(Asked, Cow<'static, str>, Form)>,
-    pub(crate) tasks: Executor<K::Task, Command, Key>,
+    pub(crate) tasks: Executor<K::Future<Outcome>, Command, Key>,
     /// Where blocking handlers run.
     pub(crate) spawner: Option<Spawner>,
     pub(crate) timers: Timers,
@@ -74,7 +74,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             stray_line: Mutex::new(None),
             follows_tasks: host.follows_tasks,
             extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
-            observers: host.observers.clone(),
+            observers: host.connection_observers(),
             guard: Mutex::new(PanicGuard::NONE),
             layers: host.layers.as_ref().map(ConnectionLayers::connect),
             observer: host.options.operation_observer_ref().cloned(),
@@ -418,7 +418,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     pub(crate) fn execute(&mut self, command: Command, now: Instant) {
         match command {
-            Command::Call { pending } => self.call(pending, now),
+            Command::Call { pending, .. } => self.call(pending, now),
             Command::Subscribe { pending, .. } if !pending.accept() => {
                 pending.end(Err(ClientError::Failed(Failure::Cancelled)));
             }
@@ -429,6 +429,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 }
                 let started = self.subscribe(&pending, &filter, now);
                 self.started(started, pending);
+            }
+            Command::Sleep { pending, pause } if pause.is_zero() => {
+                pending.end(Ok(RawJson::EMPTY_OBJECT));
             }
             Command::Sleep { pending, pause } => {
                 if pending.accept() {

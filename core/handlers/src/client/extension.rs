@@ -3,17 +3,13 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 
 use mcp_sansio::jsonrpc::{AsJson, ErrorObject, Json, to_shared_json};
 use mcp_sansio::peer::{
-    ClientMachine, CommandError, MessageMiddleware, MethodName, Notification, Request,
-    RequestHandle, UnknownMethods,
+    ClientMachine, CommandError, MethodName, Notification, Request, RequestHandle,
 };
-use mcp_sansio::protocol::{
-    AtRevision, Capabilities, Capability, ExtensionError, SerializeAt, Side,
-};
-use mcp_sansio::{Instant, Revision, Spawner};
+use mcp_sansio::protocol::{AtRevision, ExtensionError, SerializeAt};
+use mcp_sansio::{Capabilities, Instant, Revision, Side, Spawner};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -21,119 +17,15 @@ use super::endpoint::ClientEndpoint;
 use super::host::{Asked, Host, HostRequest, send_result};
 use super::pending::ClientCall;
 use super::{Client, ClientError, Command, Session};
-use crate::context::{FromRequest, RequestParts, invalid_params};
+use crate::context::{FromRequest, RequestParts};
 use crate::executor::PanicGuard;
 use crate::extension::server::declared_in;
 use crate::extension::{
-    ExtensionGateError, ExtensionMethod, ExtensionNotification, MethodRow, Receiver, Receivers,
-    RegisteredExtension, unmet,
+    Extension, ExtensionGateError, ExtensionMethod, ExtensionNotification, MethodRow, Receiver,
+    Receivers, RegisteredExtension, unmet,
 };
-use crate::function::Handler;
 use crate::reply::{HandlerError, Outcome};
-use crate::threading::{ThreadSafe, Threading};
-
-/// The host's side of an extension. See the [module](crate::extension).
-pub struct HostExtension<K: Threading = ThreadSafe> {
-    registration: RegisteredExtension,
-    handlers: Vec<(MethodRow, K::Function)>,
-    receivers: Receivers,
-    messages: Vec<Box<dyn MessageMiddleware>>,
-    problem: Option<ExtensionError>,
-}
-
-impl<K: Threading> HostExtension<K> {
-    /// Creates an extension without settings, requirements and methods.
-    ///
-    /// # Errors
-    ///
-    /// [`ExtensionError::InvalidId`]: the identifier is not `vendor/name`, where `vendor` is a
-    /// domain of its author, reversed. `io.modelcontextprotocol` is for official extensions.
-    // MCP 2026-07-28 extensions:SEP-2133#definition [EXT-002]
-    pub fn new(id: impl Into<String>) -> Result<Self, ExtensionError> {
-        let registration = RegisteredExtension::new(id.into())?;
-        let (handlers, receivers) = (Vec::new(), Vec::new());
-        Ok(Self { registration, handlers, receivers, messages: Vec::new(), problem: None })
-    }
-
-    /// Adds middleware around all messages of the host's connections: see
-    /// [`Host::message_middleware`](crate::Host::message_middleware). It runs inside of that which
-    /// the host has when the extension is registered, and outside of that which is registered
-    /// later.
-    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
-    #[must_use]
-    pub fn message_middleware(mut self, middleware: impl MessageMiddleware + 'static) -> Self {
-        self.messages.push(Box::new(middleware));
-        self
-    }
-
-    /// Sets the settings to declare; `settings` serializes to an object.
-    ///
-    /// # Errors
-    ///
-    /// [`ExtensionError::InvalidSettings`].
-    pub fn settings<S: Serialize + ?Sized>(mut self, settings: &S) -> Result<Self, ExtensionError> {
-        self.registration.set_settings(settings)?;
-        Ok(self)
-    }
-
-    /// Requires a capability of the host.
-    #[must_use]
-    pub fn requires(mut self, capability: Capability) -> Self {
-        self.registration.require(capability);
-        self
-    }
-
-    /// Requires another extension of the host, which may be registered later.
-    #[must_use]
-    pub fn requires_extension(mut self, id: impl Into<String>) -> Self {
-        self.registration.require_extension(id.into());
-        self
-    }
-
-    /// Sets the handler of a request that servers send, until 2025-11-25: the method is
-    /// [sent by](ExtensionMethod::sent_by) servers. The handler takes `HostRequest<P>`, and returns
-    /// `R` or a `Result` of it. It is called only for servers that declared the extension.
-    #[must_use]
-    pub fn request<P, R, M>(
-        mut self,
-        method: &ExtensionMethod<P, R>,
-        handler: impl Handler<K, ExtensionMethod<P, R>, M>,
-    ) -> Self {
-        match self.registration.add_method(method.row, Side::Server) {
-            Ok(()) => self.handlers.push((method.row, handler.into_function())),
-            Err(problem) => _ = self.problem.get_or_insert(problem),
-        }
-        self
-    }
-}
-
-impl<K: Threading> HostExtension<K> {
-    /// Sets the function that receives a notification of servers: it is
-    /// [sent by](ExtensionNotification::sent_by) servers. It must return quickly. It is called only
-    /// for servers that declared the extension. Parameters of another type are dropped.
-    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
-    #[must_use]
-    pub fn notification<P: DeserializeOwned>(
-        mut self,
-        notification: &ExtensionNotification<P>,
-        receive: impl Fn(P) + Send + Sync + 'static,
-    ) -> Self {
-        let (all, registration) = (&mut self.receivers, &mut self.registration);
-        let sent = (notification, Side::Server);
-        if let Err(problem) = Receiver::register(all, registration, sent, receive) {
-            self.problem.get_or_insert(problem);
-        }
-        self
-    }
-}
-
-impl<K: Threading> fmt::Debug for HostExtension<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostExtension")
-            .field("registration", &self.registration)
-            .finish_non_exhaustive()
-    }
-}
+use crate::threading::Threading;
 
 /// The extensions of a host.
 pub(crate) struct HostExtensions<K: Threading> {
@@ -169,8 +61,7 @@ impl<K: Threading> Host<K> {
     /// registrations does not matter.
     // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
-    pub fn extension(mut self, extension: HostExtension<K>) -> Self {
-        let HostExtension { registration, handlers, receivers, messages, problem } = extension;
+    pub fn extension(mut self, extension: Extension<K>) -> Self {
         let all = self.handlers.extensions.get_or_insert_with(|| {
             let registered = Arc::default();
             let (handlers, receivers) = (Vec::new(), Vec::new());
@@ -178,16 +69,17 @@ impl<K: Threading> Host<K> {
         });
         let all = Arc::make_mut(all);
         let declared = &mut self.options.capabilities_mut().extensions;
-        let fits = registration.declare(&all.registered, |_| false, declared);
-        if let Some(problem) = problem.or_else(|| fits.err()) {
+        let fits = extension.declare(Side::Server, &all.registered, |_| false, declared);
+        if let Err(problem) = fits {
             all.problem.get_or_insert(problem);
             return self;
         }
+        let Extension { registration, handlers, receivers, messages, .. } = extension;
         Arc::make_mut(&mut all.registered).push(registration);
         if !handlers.is_empty() || !receivers.is_empty() {
             all.handlers.extend(handlers);
             all.receivers.extend(receivers);
-            self.options.policy_mut().unknown_methods = UnknownMethods::Deliver;
+            self.options.policy_mut().deliver_unknown_methods = true;
         }
         for middleware in messages {
             self.options = self.options.message_middleware(middleware.into());
@@ -282,6 +174,7 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             guard: PanicGuard::NONE,
             cancelled: None,
             observation: None,
+            server: None,
         }
     }
 }
@@ -339,8 +232,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
 impl<P: DeserializeOwned, R> FromRequest<ExtensionMethod<P, R>> for HostRequest<P> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        let params = received.params.decode().map_err(|error| invalid_params(&error))?;
-        Ok(Self { params, revision: received.revision })
+        Self::decode(&received)
     }
 }
 

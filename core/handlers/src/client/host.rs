@@ -2,6 +2,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 
 #[cfg(feature = "http")]
@@ -13,10 +14,10 @@ use mcp_sansio::peer::{
 };
 use mcp_sansio::protocol::{
     CapabilitySettings, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams,
-    ElicitResult, ElicitSchema, ElicitationCapability, Implementation, ListRootsResult, Method,
+    ElicitResult, ElicitSchema, ElicitationCapability, Implementation, ListRootsResult,
     RootsCapability, SamplingCapability,
 };
-use mcp_sansio::{Era, Instant, Revision, Tape};
+use mcp_sansio::{Era, Instant, Method, Revision, Tape};
 use mcp_sansio_collections::Key;
 use serde::de::DeserializeOwned;
 
@@ -28,6 +29,7 @@ use super::middleware::Calls;
 use super::pending::Pending;
 #[cfg(feature = "http")]
 use crate::AuthorizationState;
+use crate::ask::check_url;
 use crate::client::endpoint::StreamClient;
 #[cfg(feature = "http")]
 use crate::client::http::HttpClient;
@@ -47,8 +49,8 @@ use crate::threading::{Local, Step, ThreadSafe, Threading};
 ///
 /// ```
 /// use mcp_sansio_handlers::{Host, HostRequest};
-/// use mcp_sansio::protocol::{ElicitParams, ElicitResult, Root};
 /// use mcp_sansio::Instant;
+/// use mcp_sansio::protocol::{ElicitParams, ElicitResult, Root};
 ///
 /// let host = Host::new("editor", "1.0.0")
 ///     .on_elicit(async |question: HostRequest<ElicitParams>| {
@@ -62,7 +64,8 @@ use crate::threading::{Local, Step, ThreadSafe, Threading};
 pub struct Host<K: Threading = ThreadSafe> {
     pub(crate) options: ClientOptions,
     pub(crate) handlers: HostHandlers<K>,
-    pub(crate) observers: Observers,
+    observers: Observers,
+    server_observers: Vec<Arc<ServerObserver>>,
     pub(crate) cache: Option<CacheFactory>,
     /// Whether calls that become tasks are followed.
     pub(crate) follows_tasks: bool,
@@ -72,12 +75,16 @@ pub struct Host<K: Threading = ThreadSafe> {
     pub(crate) recorder: Option<Recorder>,
 }
 
+type ServerObserver = dyn Fn(Option<&str>, &Event<'_>) + Send + Sync;
+
 /// The handlers of a host.
 pub(crate) struct HostHandlers<K: Threading> {
     pub(crate) elicit: Option<K::Function>,
     pub(crate) sample: Option<K::Function>,
     pub(crate) roots: Option<K::Function>,
     pub(crate) extensions: Option<Arc<super::extension::HostExtensions<K>>>,
+    /// The name of the server that asks.
+    server: Option<Arc<str>>,
 }
 
 // Implemented by hand: `derive` would require `K: Clone`.
@@ -87,6 +94,7 @@ impl<K: Threading> Clone for Host<K> {
             options: self.options.clone(),
             handlers: self.handlers.clone(),
             observers: self.observers.clone(),
+            server_observers: self.server_observers.clone(),
             cache: self.cache.clone(),
             follows_tasks: self.follows_tasks,
             layers: self.layers.clone(),
@@ -104,6 +112,7 @@ impl<K: Threading> Clone for HostHandlers<K> {
             sample: self.sample.clone(),
             roots: self.roots.clone(),
             extensions: self.extensions.clone(),
+            server: self.server.clone(),
         }
     }
 }
@@ -149,8 +158,15 @@ impl<K: Threading> Host<K> {
     pub fn with_identity(identity: Implementation) -> Self {
         Self {
             options: ClientOptions::new(identity),
-            handlers: HostHandlers { elicit: None, sample: None, roots: None, extensions: None },
+            handlers: HostHandlers {
+                elicit: None,
+                sample: None,
+                roots: None,
+                extensions: None,
+                server: None,
+            },
             observers: Observers::default(),
+            server_observers: Vec::new(),
             cache: None,
             follows_tasks: false,
             layers: None,
@@ -237,6 +253,38 @@ impl<K: Threading> Host<K> {
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.observers.0.push(Arc::new(observer));
+        self
+    }
+
+    /// Like [`observe`](Self::observe), with the name of the [server](Self::for_server), if this host
+    /// has been given one.
+    #[must_use]
+    pub fn observe_servers(
+        mut self,
+        observer: impl Fn(Option<&str>, &Event<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.server_observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Returns the observers of a connection.
+    pub(crate) fn connection_observers(&self) -> Observers {
+        let mut all = self.observers.clone();
+        for observer in &self.server_observers {
+            let (observer, server) = (Arc::clone(observer), self.handlers.server.clone());
+            all.0.push(Arc::new(move |event: &Event<'_>| observer(server.as_deref(), event)));
+        }
+        all
+    }
+
+    /// Sets the name of the server to which this host is connected next, so that a clone for each
+    /// of several servers can tell which of them asks: see [`HostRequest::server`] and
+    /// [`observe_servers`](Self::observe_servers). The name is yours; the server does not see it.
+    ///
+    /// `connect_servers` of the adapters sets the names of the configuration.
+    #[must_use]
+    pub fn for_server(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.handlers.server = Some(name.into());
         self
     }
 
@@ -329,21 +377,14 @@ impl<K: Threading> Host<K> {
 connection_options!(
     Host,
     "server",
-    "Calls of the application pass [`call_middleware`](Self::call_middleware) first. Requests that the protocol layer sends itself pass only this one: `initialize`, `server/discover`, `ping`, and those of subscriptions."
+    "Calls of the application pass [`call_middleware`](Self::call_middleware) first. Requests that the protocol layer sends itself pass only this one: `initialize`, `server/discover`, `ping`, those of subscriptions, and over HTTP the `tools/list` before the first call of a tool that was not listed."
 );
 
-impl<K: Threading> fmt::Debug for Host<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host").field("handlers", &self.handlers).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<K: Threading> Debug for Host<K> { handlers, .. } }
 
 // ------------------------------------------------------------------ requests to a host
 
-/// A request to a host, with its revision.
-///
-/// It does not name the server that asks. A host of several [`Servers`](super::Servers) creates a
-/// [`Host`] for each, whose handlers know the name.
+/// A request to a host, with its revision and the name of the server that asks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HostRequest<P> {
@@ -351,18 +392,32 @@ pub struct HostRequest<P> {
     pub params: P,
     /// The revision that governs the request.
     pub revision: Revision,
+    /// The server that asks, by the name that the application gave it with [`Host::for_server`] or
+    /// in a configuration of several servers; `None` without one. Show it to the user, who must
+    /// know who receives the answer.
+    // MCP 2026-07-28 client/elicitation#user-interaction-model [ELIC-028]
+    pub server: Option<Arc<str>>,
+}
+
+impl<P> HostRequest<P> {
+    fn new(params: P, received: &RequestParts<'_, '_>) -> Self {
+        Self { params, revision: received.revision, server: received.server.cloned() }
+    }
 }
 
 impl<P: DeserializeOwned> HostRequest<P> {
-    fn decode(received: &RequestParts<'_, '_>) -> Result<Self, HandlerError> {
+    pub(super) fn decode(received: &RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let params = received.params.decode().map_err(|error| invalid_params(&error))?;
-        Ok(Self { params, revision: received.revision })
+        Ok(Self::new(params, received))
     }
 }
 
 impl FromRequest<ElicitResult> for HostRequest<ElicitParams> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        Self::decode(&received)
+        let question = Self::decode(&received)?;
+        // The user must never be asked to open a `javascript:` or `file:` URL.
+        check_url(&question.params).map_err(HandlerError::invalid_params)?;
+        Ok(question)
     }
 }
 
@@ -378,7 +433,7 @@ impl FromRequest<CreateMessageResult> for HostRequest<CreateMessageParams> {
 
 impl FromRequest<ListRootsResult> for HostRequest<()> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        Ok(Self { params: (), revision: received.revision })
+        Ok(Self::new((), &received))
     }
 }
 
@@ -448,7 +503,13 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Asked::Request(request) => self.machine.observation_of(*request),
         };
         let guard = self.tasks.guard;
-        let parts = RequestParts { observation: observation.as_ref(), guard, ..parts };
+        let server = self.handlers.server.clone();
+        let parts = RequestParts {
+            observation: observation.as_ref(),
+            guard,
+            server: server.as_ref(),
+            ..parts
+        };
         let form = match &asked {
             Asked::Request(_) => None,
             Asked::Input(_) | Asked::Task(_) => form_of(parts.params),

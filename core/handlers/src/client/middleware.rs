@@ -3,17 +3,17 @@
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::gate::SubjectKind;
-use mcp_sansio::jsonrpc::{AsJson, Json, RawJson, WriteError, to_shared_json};
+use mcp_sansio::jsonrpc::{Json, RawJson, WriteError};
 use mcp_sansio::peer::{
     CallOptions, ClientMachine, HeaderFields, InvalidHeader, MethodName, Progress,
 };
+use mcp_sansio::protocol::Meta;
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
@@ -189,11 +189,7 @@ impl LayeredCall {
     }
 }
 
-impl fmt::Debug for LayeredCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LayeredCall")
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for LayeredCall }
 
 /// The middleware of a connection.
 #[derive(Debug)]
@@ -267,7 +263,7 @@ impl ClientRequest {
         subject.find(&self.params).map(|(_, text)| text)
     }
 
-    /// Whether the [method only reads](mcp_sansio::protocol::Method::is_read). Of a tool, only its
+    /// Whether the [method only reads](mcp_sansio::Method::is_read). Of a tool, only its
     /// definition says so.
     #[must_use]
     pub const fn is_read(&self) -> bool {
@@ -298,14 +294,15 @@ impl ClientRequest {
     ///
     /// # Errors
     ///
-    /// The value cannot be serialized. The caller's fault.
+    /// The value cannot be serialized, or the key is invalid. The caller's fault.
     pub fn insert_meta<T: Serialize + ?Sized>(
         &mut self,
         key: &str,
         value: &T,
     ) -> Result<(), WriteError> {
-        let value = to_shared_json(&AsJson(value))?;
-        self.options.meta = Some(with_member(self.meta(), key, Some(&value)));
+        let mut entry = Meta::new();
+        entry.set(key, value)?;
+        self.options.meta = Some(with_member(self.meta(), key, entry.get(key).as_ref()));
         Ok(())
     }
 
@@ -379,7 +376,8 @@ impl ClientRequest {
         self.client.layers().map_or(0, |layers| layers.number)
     }
 
-    /// Returns the time at which the adapter last drove the connection: this crate has no clock.
+    /// Returns the time at which the adapter last drove the connection: this crate has no clock. To
+    /// bring it up to date, [sleep](Self::sleep) for a duration of zero.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.client.layers().map_or(Instant::ZERO, |layers| layers.now())
@@ -392,9 +390,7 @@ impl ClientRequest {
     }
 }
 
-impl fmt::Debug for ClientRequest {
+mcp_sansio::partial_debug! {
     /// Omits the parameters and the metadata, because logs have many readers.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientRequest").field("method", &self.method).finish_non_exhaustive()
-    }
+    impl Debug for ClientRequest { method, .. }
 }

@@ -16,26 +16,25 @@ use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
+use mcp_sansio::envelope::write_string;
 use mcp_sansio::gate::GateError;
 use mcp_sansio::jsonrpc::{
-    AsJson, ErrorCode, ErrorObject, Json, JsonError, Omission, RawJson, WriteError, WriteJson,
-    to_shared_json, write_string,
+    AsJson, ErrorObject, Json, JsonError, Omission, RawJson, WriteError, WriteJson, to_shared_json,
 };
 use mcp_sansio::peer::{CloseReason, CommandError, Event, Failure, MethodName, Violation};
 use mcp_sansio::protocol::{
-    AtRevision, CallToolResult, Capabilities, Capability, CompleteParams, CompleteResult,
-    EmptyResult, GetPromptParams, GetPromptResult, ListParams, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, Method,
-    Prompt, PromptArguments, ReadResourceParams, ReadResourceResult, Resource,
-    ResourceNotFoundData, ResourceTemplate, SerializeAt, SubscriptionFilter, Task, Tool,
+    AtRevision, CallToolResult, CompleteParams, CompleteResult, EmptyResult, GetPromptParams,
+    GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, Prompt, PromptArguments, ReadResourceParams,
+    ReadResourceResult, Resource, ResourceNotFoundData, ResourceTemplate, SerializeAt,
+    SubscriptionFilter, Task, Tool,
 };
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::{Capabilities, Capability, Era, ErrorCode, LoggingLevel, Method, Revision};
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
@@ -48,9 +47,9 @@ use super::server::Observers;
 
 use host::CacheMode;
 use middleware::ConnectionLayers;
-use pending::{CallPool, Pending};
+use pending::{CallPool, Pending, TimeoutText};
 
-pub use config::{ServerSpec, ServersConfig, ServersConfigError};
+pub use config::{ServerSpec, ServersConfig};
 pub use host::{Host, HostRequest};
 pub use pending::{CallFuture, ClientCall, Subscription};
 pub use servers::{
@@ -144,6 +143,8 @@ pub struct Session {
 pub(super) enum Command {
     Call {
         pending: Arc<Pending>,
+        /// Whether it cleans up after another call, and is accepted even if the queue is full.
+        is_cleanup: bool,
     },
     Subscribe {
         pending: Arc<Pending>,
@@ -178,7 +179,7 @@ impl Metered for Command {
     fn cost(&self) -> Cost {
         match self {
             // At most one per call, and the machine limits the calls.
-            Self::Cancel { .. } => Cost::Free,
+            Self::Cancel { .. } | Self::Call { is_cleanup: true, .. } => Cost::Free,
             Self::Close => Cost::Coalesced(None, Coalesced::Close),
             // The application supplied their data, so it is not metered.
             _ => Cost::Command(None, 0),
@@ -241,6 +242,17 @@ pub enum ClientError {
     /// The connection was closed before the call was sent.
     #[error(transparent)]
     Closed(#[from] CloseReason),
+    /// A call by a name of [`Servers`] failed.
+    #[error("{name:?} of the server {server:?}: {error}")]
+    OfServer {
+        /// The name of the server.
+        server: Arc<str>,
+        /// The name that was called.
+        name: Box<str>,
+        /// Why.
+        #[source]
+        error: Box<Self>,
+    },
     /// The server runs the call as a task, whose result could not be read: the task is unknown to
     /// it, or it cannot be reached. The task may have ended in any way.
     #[error("the call runs as a task, whose result could not be read: {0}")]
@@ -260,30 +272,13 @@ pub enum ClientError {
     },
 }
 
-/// Says which call got no answer in which time, and what to do for a slower server.
-struct TimeoutText<'e>(&'e MethodName<'static>, Option<&'e str>, Duration, bool);
-
-impl fmt::Display for TimeoutText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(method, target, after, hard) = self;
-        write!(f, "`{method}`")?;
-        if let Some(target) = target {
-            write!(f, " of {target:?}")?;
-        }
-        match hard {
-            true => write!(f, " got no answer within {after:?} in total; raise its `timeout_hard`"),
-            false => write!(f, " got no answer or progress within {after:?}; raise its `timeout`"),
-        }
-    }
-}
-
 impl ClientError {
     /// Returns the error object that the server answered with.
     #[must_use]
     pub const fn as_refusal(&self) -> Option<&ErrorObject<'static>> {
         match self {
             Self::Failed(Failure::Refused(error)) => Some(error),
-            Self::TaskLost(error) => error.as_refusal(),
+            Self::TaskLost(error) | Self::OfServer { error, .. } => error.as_refusal(),
             _ => None,
         }
     }
@@ -292,9 +287,12 @@ impl ClientError {
     /// not sent because the server did not declare it.
     #[must_use]
     pub fn missing_capability(&self) -> Option<Capability> {
-        let Self::NotSent(error) = self else { return None };
-        match **error {
-            CommandError::Forbidden(GateError::NotDeclared { capability, .. }) => Some(capability),
+        match self {
+            Self::OfServer { error, .. } => error.missing_capability(),
+            Self::NotSent(error) => match **error {
+                CommandError::Forbidden(GateError::NotDeclared { capability: it, .. }) => Some(it),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -308,11 +306,13 @@ impl ClientError {
     /// | [`Failed`](Self::Failed) | [`Failure::executed`]: `Some(false)` for `-32601` and `-32602`, `None` for `-32603` |
     /// | [`InvalidResult`](Self::InvalidResult), [`CursorLoop`](Self::CursorLoop), [`TooManyPages`](Self::TooManyPages) | `Some(true)` |
     /// | [`TimedOut`](Self::TimedOut), [`TaskLost`](Self::TaskLost), [`Middleware`](Self::Middleware) | `None` |
+    /// | [`OfServer`](Self::OfServer) | that of its error |
     /// | any other: the call was not sent | `Some(false)` |
     #[must_use]
     pub const fn executed(&self) -> Option<bool> {
         match self {
             Self::Failed(failure) => failure.executed(),
+            Self::OfServer { error, .. } => error.executed(),
             Self::TimedOut { .. } | Self::TaskLost(_) | Self::Middleware(_) => None,
             Self::InvalidResult(_) | Self::CursorLoop(_) | Self::TooManyPages { .. } => Some(true),
             Self::NotSent(_)
@@ -330,7 +330,7 @@ impl ClientError {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Failed(failure) => failure.retry_after(),
-            Self::TaskLost(error) => error.retry_after(),
+            Self::TaskLost(error) | Self::OfServer { error, .. } => error.retry_after(),
             _ => None,
         }
     }
@@ -448,7 +448,8 @@ impl Client {
         self.start_typed(Method::ResourcesRead, &ReadResourceParams::new(uri))
     }
 
-    /// Requests a prompt with its arguments filled in.
+    /// Requests a prompt with its arguments filled in: strings, such as `[]`, or
+    /// `Map::from([("language", "Rust")])`, a [`Map`](mcp_sansio::protocol::Map).
     #[must_use = "await it"]
     pub fn get_prompt(
         &self,
@@ -595,11 +596,8 @@ impl Client {
         if self.revision().era() == Era::Modern {
             return Ok(());
         }
-        let params = RawJson::EMPTY_OBJECT;
-        self.command(Command::Notify {
-            method: MethodName::Known(Method::RootsListChanged),
-            params,
-        })
+        let method = MethodName::Known(Method::RootsListChanged);
+        self.command(Command::Notify { method, params: RawJson::EMPTY_OBJECT })
     }
 
     /// Closes the connection.

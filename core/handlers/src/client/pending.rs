@@ -12,13 +12,13 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::{RawJson, WriteError, WriteJson};
 use mcp_sansio::peer::{
     CallHandle, CallOptions, Failure, HeaderFields, InvalidHeader, MethodName, Notification,
     Progress, Timeouts,
 };
-use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
+use mcp_sansio::protocol::SubscriptionFilter;
+use mcp_sansio::{Instant, LoggingLevel, Method};
 use mcp_sansio_sync::Mutex;
 use serde::de::DeserializeOwned;
 
@@ -52,6 +52,8 @@ struct Inner {
     abandoned: bool,
     /// Whether the driver has accepted the call, and must be told when the caller drops it.
     accepted: bool,
+    /// The server and the name that the application called, if it called several servers.
+    called_as: Option<Box<(Arc<str>, Box<str>)>>,
     honoured: Option<SubscriptionFilter>,
     /// Set for a subscription that is renewed automatically.
     renewal: Option<Box<Renewal>>,
@@ -97,6 +99,7 @@ impl Pending {
                 unclaimed_task: None,
                 abandoned: false,
                 accepted: false,
+                called_as: None,
                 honoured: None,
                 renewal: None,
                 arrived: VecDeque::new(),
@@ -295,6 +298,18 @@ impl Pending {
             let target = subject.and_then(|subject| Some(subject.find(&params)?.1.into()));
             ClientError::TimedOut { method: inner.method.clone(), target, after, hard }
         })
+    }
+
+    /// Adds the name that the application called to the error of the call.
+    #[cold]
+    fn named(&self, error: ClientError) -> ClientError {
+        match self.inner.lock(|inner| inner.called_as.take()) {
+            Some(called) => {
+                let (server, name) = *called;
+                ClientError::OfServer { server, name, error: Box::new(error) }
+            }
+            None => error,
+        }
     }
 
     pub(crate) fn wants_task(&self) -> bool {
@@ -629,6 +644,13 @@ impl<T> ClientCall<T> {
         self
     }
 
+    /// Names the call in its error.
+    pub(super) fn called_as(self, server: Arc<str>, name: &str) -> Self {
+        let called = Box::new((server, Box::from(name)));
+        self.pending.inner.lock(|inner| inner.called_as = Some(called));
+        self
+    }
+
     /// Returns the same call with another result type.
     pub(crate) fn for_task<R>(self) -> ClientCall<R> {
         ClientCall {
@@ -645,11 +667,7 @@ impl<T> ClientCall<T> {
     }
 }
 
-impl<T> fmt::Debug for ClientCall<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientCall").field("method", &self.method).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<T> Debug for ClientCall<T> { method, .. } }
 
 impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
     type Output = Result<T, ClientError>;
@@ -710,7 +728,9 @@ impl<T> ClientCall<T> {
             inner.fields = self.fields;
         });
         match written {
-            Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending) }),
+            Ok(()) => {
+                client.send(Command::Call { pending: Arc::clone(&pending), is_cleanup: false })
+            }
             Err(error) => pending.end(Err(error)),
         }
         CallFuture::new(client, pending)
@@ -745,6 +765,14 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
     type Output = Result<T, ClientError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = ready!(self.poll_result(cx));
+        Poll::Ready(result.map_err(|error| self.pending.named(error)))
+    }
+}
+
+impl<T: DeserializeOwned> CallFuture<T> {
+    #[inline]
+    fn poll_result(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, ClientError>> {
         if let Some(layered) = &mut self.layered {
             let result = ready!(layered.future.as_mut().poll(cx));
             return Poll::Ready(result.and_then(|result| self.client.decode(&result.as_raw())));
@@ -782,6 +810,28 @@ impl<T> Drop for CallFuture<T> {
                 self.client.send(Command::Cancel { pending, reason: "the caller went away" });
             }
             Abandoned::Ended => self.client.call_pool().put(&mut self.pending),
+        }
+    }
+}
+
+/// Says which call got no answer in which time, and what to do for a slower server.
+pub(super) struct TimeoutText<'e>(
+    pub(super) &'e MethodName<'static>,
+    pub(super) Option<&'e str>,
+    pub(super) Duration,
+    pub(super) bool,
+);
+
+impl fmt::Display for TimeoutText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(method, target, after, hard) = self;
+        write!(f, "`{method}`")?;
+        if let Some(target) = target {
+            write!(f, " of {target:?}")?;
+        }
+        match hard {
+            true => write!(f, " got no answer within {after:?} in total; raise its `timeout_hard`"),
+            false => write!(f, " got no answer or progress within {after:?}; raise its `timeout`"),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -18,13 +17,13 @@ use mcp_sansio::peer::CloseReason;
 use mcp_sansio::protocol::{
     CallToolResult, GetPromptResult, Prompt, Resource, ResourceTemplate, Tool,
 };
-use mcp_sansio::{Attempts, Backoff};
+use mcp_sansio::{Attempts, Backoff, InvalidValue};
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
 
 use super::pending::ClientCall;
-use super::{Client, ClientError, ClosedFuture, ServersConfigError};
+use super::{Client, ClientError, ClosedFuture};
 
 /// Several servers as one: their tools, prompts and resources in one list, calls by the names of
 /// that list, and connections that are opened again when they end.
@@ -165,15 +164,13 @@ struct Table<C> {
 struct Registered<C> {
     number: u64,
     state: ServerState,
+    /// Whether it was refused because of its name.
+    is_ambiguous: bool,
     /// Set in the state [`Connected`](ServerState::Connected).
     connection: Option<C>,
     description: Option<Arc<Description>>,
-}
-
-/// A server and its client, or why it is not connected.
-struct Connected {
-    server: Arc<str>,
-    client: Result<Client, ServersError>,
+    /// The task that keeps it connected, woken when the server is removed.
+    task: Option<Waker>,
 }
 
 impl<C: ServerConnection> Servers<C> {
@@ -294,8 +291,23 @@ impl<C: ServerConnection> Servers<C> {
     ///
     /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`].
     pub fn client(&self, server: &str) -> Result<Client, ServersError> {
-        self.described(self.table.lock(|table| match table.servers.get_key_value(server) {
-            Some((name, server)) => server.client(name),
+        self.with_connection(server, |connection| connection.client().clone())
+    }
+
+    /// Calls `read` with the connection of a server, by the name of the server: for what the
+    /// [client](Self::client) does not have, such as the process id or the last lines of standard
+    /// error. The servers are locked meanwhile: `read` must return quickly, and must not use them.
+    ///
+    /// # Errors
+    ///
+    /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`].
+    pub fn with_connection<T>(
+        &self,
+        server: &str,
+        read: impl FnOnce(&C) -> T,
+    ) -> Result<T, ServersError> {
+        self.described(self.table.lock(|table| match table.servers.get(server) {
+            Some(registered) => registered.connection(server).map(read),
             None => Err(ServersError::UnknownName { name: server.into() }),
         }))
     }
@@ -306,12 +318,18 @@ impl<C: ServerConnection> Servers<C> {
     ///
     /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`].
     pub fn resolve<'n>(&self, name: &'n str) -> Result<(Client, &'n str), ServersError> {
+        self.find(name).map(|(_, client, name)| (client, name))
+    }
+
+    /// Returns the server and the client for a name of a merged list, and the name at that server.
+    fn find<'n>(&self, name: &'n str) -> Result<(Arc<str>, Client, &'n str), ServersError> {
         let separator = &*self.config.separator;
         let resolved = self.table.lock(|table| {
-            // At most one server matches: `register` refuses ambiguous names.
-            let found = table.servers.iter().find_map(|(server, registered)| {
+            // MCP 2026-07-28 server/tools#tool-names [TOOL-024]: `register` refuses ambiguous names.
+            let found = table.unambiguous().find_map(|(server, registered)| {
                 let rest = name.strip_prefix(&**server)?.strip_prefix(separator)?;
-                Some(registered.client(server).map(|client| (client, rest)))
+                let client = registered.client(server);
+                Some(client.map(|client| (Arc::clone(server), client, rest)))
             });
             found.unwrap_or_else(|| Err(ServersError::UnknownName { name: name.into() }))
         });
@@ -322,13 +340,15 @@ impl<C: ServerConnection> Servers<C> {
     ///
     /// # Errors
     ///
-    /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`]. Nothing is sent.
+    /// [`ServersError::UnknownName`] and [`ServersError::NotConnected`]. Nothing is sent. The call
+    /// itself fails with [`ClientError::OfServer`].
     pub fn call_tool<A: Serialize + ?Sized>(
         &self,
         name: &str,
         arguments: &A,
     ) -> Result<ClientCall<CallToolResult>, ServersError> {
-        self.resolve(name).map(|(client, name)| client.call_tool(name, arguments))
+        let (server, client, own_name) = self.find(name)?;
+        Ok(client.call_tool(own_name, arguments).called_as(server, name))
     }
 
     /// Requests a prompt by its name in [`all_prompts`](Self::all_prompts): see
@@ -342,22 +362,33 @@ impl<C: ServerConnection> Servers<C> {
         name: &str,
         arguments: impl IntoIterator<Item = (String, String)>,
     ) -> Result<ClientCall<GetPromptResult>, ServersError> {
-        self.resolve(name).map(|(client, name)| client.get_prompt(name, arguments))
+        let (server, client, own_name) = self.find(name)?;
+        Ok(client.get_prompt(own_name, arguments).called_as(server, name))
     }
 
     /// Removes all servers and returns the open connections with their names, to shut them down.
-    /// Nothing is connected again: the futures of [`connect`](Self::connect) end, those that wait
-    /// after their delay.
+    /// Attempts to connect are dropped, and the futures of [`connect`](Self::connect) end.
     #[must_use = "the connections are open"]
     pub fn close(&self) -> Vec<(Arc<str>, C)> {
         let servers = self.table.lock(|table| mem::take(&mut table.servers));
         self.wake_ready();
-        let connections = servers.into_iter().filter_map(|(name, it)| Some((name, it.connection?)));
+        let servers = servers.into_iter();
+        let connections = servers.filter_map(|(name, it)| Some((name, it.into_connection()?)));
         connections.collect()
     }
 
-    /// Returns the clients of all servers.
-    fn connected(&self) -> Vec<Connected> {
+    /// Removes a server and returns its connection, if it is open, to shut it down. An attempt to
+    /// connect is dropped, and the future of [`connect`](Self::connect) ends. A server of this name
+    /// can be connected at once.
+    #[must_use = "the connection is open"]
+    pub fn remove(&self, server: &str) -> Option<C> {
+        let removed = self.table.lock(|table| table.servers.remove(server));
+        self.wake_ready();
+        removed?.into_connection()
+    }
+
+    /// Returns the clients of all servers, or why they are not connected.
+    fn connected(&self) -> Vec<(Arc<str>, Result<Client, ServersError>)> {
         let connected: Vec<_> = self.table.lock(|table| {
             let servers = table.servers.iter();
             let connected = servers.map(|(name, server)| {
@@ -371,7 +402,7 @@ impl<C: ServerConnection> Servers<C> {
             connected.collect()
         });
         let connected = connected.into_iter();
-        connected.map(|(server, it)| Connected { server, client: self.described(it) }).collect()
+        connected.map(|(server, client)| (server, self.described(client))).collect()
     }
 
     /// Returns what the names of a server's items begin with.
@@ -381,40 +412,46 @@ impl<C: ServerConnection> Servers<C> {
         prefix
     }
 
-    /// Adds a server that is being connected; returns its number.
-    fn register(&self, name: &Arc<str>) -> Result<u64, ServersError> {
-        let prefix = self.prefix(name);
-        let registered = self.table.lock(|table| {
-            let names = table.servers.keys().filter(|other| *other != name);
-            for other in names {
-                let others = self.prefix(other);
-                // Then `prefix` and a name could equal `others` and another name.
-                if prefix.starts_with(&others) || others.starts_with(&prefix) {
-                    let (name, other) = (String::from(&**name), String::from(&**other));
-                    return Err(ServersError::AmbiguousName { name, other });
-                }
-            }
-            let number = table.number.wrapping_add(1);
-            let state = ServerState::Connecting;
-            let added = Registered { number, state, connection: None, description: None };
-            match table.servers.entry(Arc::clone(name)) {
-                Entry::Vacant(entry) => {
-                    entry.insert(added);
-                    table.number = number;
-                    Ok((number, None))
-                }
-                Entry::Occupied(mut entry) => {
-                    if !matches!(entry.get().state, ServerState::Ended { .. }) {
-                        return Err(ServersError::NameInUse { name: String::from(&**name) });
-                    }
-                    let ended = entry.insert(added);
-                    table.number = number;
-                    Ok((number, Some(ended)))
-                }
-            }
-        });
+    /// Adds a server that is being connected; returns its number, and why its name is refused.
+    fn register(&self, name: &Arc<str>) -> Result<(u64, Option<ServersError>), ServersError> {
         // The replaced entry is dropped outside of the lock: its error may run any code.
-        registered.map(|(number, _ended)| number)
+        let registered = self.table.lock(|table| {
+            let known = table.servers.get(name);
+            if known.is_some_and(|known| !matches!(known.state, ServerState::Ended { .. })) {
+                return (Err(ServersError::NameInUse { name: String::from(&**name) }), None);
+            }
+            let (number, ambiguous) = (table.number.wrapping_add(1), self.ambiguity(table, name));
+            table.number = number;
+            let (state, is_ambiguous) = (ServerState::Connecting, ambiguous.is_some());
+            let (connection, description, task) = (None, None, None);
+            let added = Registered { number, state, is_ambiguous, connection, description, task };
+            (Ok((number, ambiguous)), table.servers.insert(Arc::clone(name), added))
+        });
+        registered.0
+    }
+
+    /// Returns an error if a name and another one could begin the same name of an item.
+    fn ambiguity(&self, table: &Table<C>, name: &Arc<str>) -> Option<ServersError> {
+        let prefix = self.prefix(name);
+        let mut others = table.unambiguous().map(|(other, _)| other);
+        let other = others.find(|other| {
+            let others = self.prefix(other);
+            *other != name && (prefix.starts_with(&others) || others.starts_with(&prefix))
+        })?;
+        let (name, other) = (String::from(&**name), String::from(&**other));
+        Some(ServersError::AmbiguousName { name, other })
+    }
+}
+
+impl<C> Table<C> {
+    /// Returns the servers to which the names of items may lead.
+    fn unambiguous(&self) -> impl Iterator<Item = (&Arc<str>, &Registered<C>)> {
+        self.servers.iter().filter(|(_, server)| !server.is_ambiguous)
+    }
+
+    /// Returns the server of a [`Registration`], unless it was removed.
+    fn registered(&mut self, name: &str, number: u64) -> Option<&mut Registered<C>> {
+        self.servers.get_mut(name).filter(|server| server.number == number)
     }
 }
 
@@ -426,9 +463,20 @@ impl<C: ServerConnection> Registered<C> {
         }
     }
 
+    fn into_connection(self) -> Option<C> {
+        if let Some(task) = self.task {
+            task.wake();
+        }
+        self.connection
+    }
+
     fn client(&self, name: &str) -> Result<Client, ServersError> {
+        self.connection(name).map(|connection| connection.client().clone())
+    }
+
+    fn connection(&self, name: &str) -> Result<&C, ServersError> {
         if let Some(connection) = &self.connection {
-            return Ok(connection.client().clone());
+            return Ok(connection);
         }
         let error = match &self.state {
             ServerState::Waiting { error, .. } | ServerState::Ended { error } => {
@@ -536,7 +584,7 @@ impl<C: ServerConnection> Servers<C> {
     async fn merge<T: Named>(&self, list: impl Fn(Client) -> Listing<T>) -> MergedList<T> {
         let (mut merged, mut listings) =
             (MergedList { items: Vec::new(), errors: Vec::new() }, Vec::new());
-        for Connected { server, client } in self.connected() {
+        for (server, client) in self.connected() {
             match client {
                 Ok(client) => listings.push((server, State::Pending(list(client)))),
                 Err(error) => merged.errors.push(error),
@@ -605,14 +653,8 @@ impl<C: ServerConnection> Servers<C> {
     /// started waits before it requests them. The futures of [`connect`](Self::connect) must run
     /// meanwhile.
     pub async fn ready(&self, limit: impl Future) -> Vec<ServersError> {
-        let ready = Ready { servers: self, waiting: None };
-        let (mut ready, mut limit) = (pin!(ready), pin!(limit));
-        poll_fn(|cx| {
-            let is_over = ready.as_mut().poll(cx).is_ready() || limit.as_mut().poll(cx).is_ready();
-            if is_over { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-        self.connected().into_iter().filter_map(|server| server.client.err()).collect()
+        within(Ready { servers: self, waiting: None }, limit).await;
+        self.connected().into_iter().filter_map(|(_, client)| client.err()).collect()
     }
 }
 
@@ -675,7 +717,8 @@ impl<C: ServerConnection> Servers<C> {
     ///
     /// # Errors
     ///
-    /// [`ServersError::NameInUse`] and [`ServersError::AmbiguousName`].
+    /// [`ServersError::NameInUse`], and [`ServersError::AmbiguousName`], with which the server is
+    /// [listed](Self::states) as one that has ended.
     // MCP 2026-07-28 basic/transports/stdio#unexpected-termination [STDIO-019]: the calls of the lost
     // connection have failed; only the application knows which of them to repeat.
     pub fn connect<F, E, S>(
@@ -690,55 +733,64 @@ impl<C: ServerConnection> Servers<C> {
         S: AsyncFn(Duration),
     {
         let name = Arc::from(name);
-        let number = self.register(&name)?;
+        let (number, ambiguous) = self.register(&name)?;
         let mut attempts = Attempts::new(self.config.backoff, number);
-        let registration = Registration { servers: self.clone(), name, number, is_kept: false };
-        Ok(async move {
-            let mut registration = registration;
+        let registration = Registration { servers: self.clone(), name, number };
+        if let Some(error) = ambiguous {
+            registration.ended(Arc::new(error.clone()));
+            return Err(error);
+        }
+        let removed = registration.servers.removed(&registration.name, number);
+        let connecting = async move {
             loop {
-                let limit = registration.servers.config.startup_limit;
-                let opened = match limit {
+                let opened = match registration.servers.config.startup_limit {
                     None => connect().await.map_err(Into::into),
                     Some(limit) => match within(connect(), sleep(limit)).await {
                         Some(opened) => opened.map_err(Into::into),
                         None => Err(registration.startup_error(limit).into()),
                     },
                 };
-                let error = match opened {
+                let (error, is_final): (ConnectionError, _) = match opened {
                     Ok(connection) => {
                         let closed = connection.client().until_closed();
-                        if !registration.set(ServerState::Connected, Some(connection)) {
-                            return;
-                        }
+                        registration.set(ServerState::Connected, Some(connection));
                         let ceiling = registration.servers.config.backoff.ceiling;
                         let reason =
                             registration.end_of(closed, sleep(ceiling), || attempts.reset()).await;
-                        let is_wanted = reason == CloseReason::Local;
-                        let error: ConnectionError = Arc::new(reason);
-                        if is_wanted {
-                            return registration.ended(error);
-                        }
-                        error
+                        let is_final = reason == CloseReason::Local;
+                        (Arc::new(reason), is_final)
                     }
                     Err(error) => {
                         let error = ConnectionError::from(error);
-                        if is_permanent::<C>(&*error) {
-                            return registration.ended(error);
-                        }
-                        error
+                        let is_final = is_permanent::<C>(&*error);
+                        (error, is_final)
                     }
                 };
-                let Some(delay) = attempts.next_delay(None) else {
-                    return registration.ended(error);
-                };
-                if !registration.set(ServerState::Waiting { error, delay }, None) {
-                    return;
-                }
+                let delay = if is_final { None } else { attempts.next_delay(None) };
+                let Some(delay) = delay else { return registration.ended(error) };
+                registration.set(ServerState::Waiting { error, delay }, None);
                 sleep(delay).await;
                 if !registration.set(ServerState::Connecting, None) {
                     return;
                 }
             }
+        };
+        Ok(async move {
+            within(removed, connecting).await;
+        })
+    }
+
+    /// Resolves when a server is removed.
+    fn removed(&self, name: &Arc<str>, number: u64) -> impl Future<Output = ()> + use<C> {
+        let (table, name) = (Arc::clone(&self.table), Arc::clone(name));
+        poll_fn(move |cx| {
+            // Wakers are cloned and dropped outside of the lock, because they run foreign code.
+            let mut task = Some(cx.waker().clone());
+            let is_registered = table.lock(|table| {
+                let server = table.registered(&name, number);
+                server.map(|server| mem::swap(&mut server.task, &mut task)).is_some()
+            });
+            if is_registered { Poll::Pending } else { Poll::Ready(()) }
         })
     }
 }
@@ -753,20 +805,20 @@ async fn within<T>(future: impl Future<Output = T>, limit: impl Future) -> Optio
     .await
 }
 
-/// Returns whether an error, or one of those that caused it, is permanent.
+/// Returns whether an error or one of its causes is permanent, like a value with a place in a file.
 fn is_permanent<C: ServerConnection>(error: &(dyn Error + 'static)) -> bool {
-    iter::successors(Some(error), |&error| error.source())
-        .any(|error| error.is::<ServersConfigError>() || C::is_permanent(error))
+    iter::successors(Some(error), |&error| error.source()).any(|error| {
+        let has_place = |value: &InvalidValue| !value.place.is_empty();
+        error.downcast_ref().is_some_and(has_place) || C::is_permanent(error)
+    })
 }
 
-/// The entry of a server, removed when the future is dropped.
+/// The entry of a server, removed when the future is dropped, unless the server has ended.
 struct Registration<C: ServerConnection> {
     servers: Servers<C>,
     name: Arc<str>,
     /// Distinguishes the entry from later ones of the same name.
     number: u64,
-    /// Whether the entry stays, with the error of the server.
-    is_kept: bool,
 }
 
 impl<C: ServerConnection> Registration<C> {
@@ -815,8 +867,7 @@ impl<C: ServerConnection> Registration<C> {
         }
     }
 
-    fn ended(&mut self, error: ConnectionError) {
-        self.is_kept = true;
+    fn ended(&self, error: ConnectionError) {
         self.set(ServerState::Ended { error }, None);
     }
 
@@ -824,36 +875,30 @@ impl<C: ServerConnection> Registration<C> {
     fn set(&self, state: ServerState, mut connection: Option<C>) -> bool {
         let mut other = state.clone();
         let is_open = self.servers.table.lock(|table| {
-            let server = table.servers.get_mut(&self.name);
-            let server = server.filter(|server| server.number == self.number);
-            let is_open = server.is_some();
-            if let Some(server) = server {
-                mem::swap(&mut server.state, &mut other);
-                mem::swap(&mut server.connection, &mut connection);
-            }
-            is_open
+            let server = table.registered(&self.name, self.number)?;
+            mem::swap(&mut server.state, &mut other);
+            mem::swap(&mut server.connection, &mut connection);
+            Some(())
         });
         // Outside of the lock: connections and errors may run any code.
         drop((other, connection));
         self.servers.wake_ready();
-        if is_open {
+        if is_open.is_some() {
             self.report(&state);
         }
-        is_open
+        is_open.is_some()
     }
 }
 
 impl<C: ServerConnection> Drop for Registration<C> {
     fn drop(&mut self) {
-        if !self.is_kept {
-            let removed = self.servers.table.lock(|table| {
-                let server = table.servers.get(&self.name)?;
-                let is_own = server.number == self.number;
-                is_own.then(|| table.servers.remove(&self.name))
-            });
-            drop(removed);
-            self.servers.wake_ready();
-        }
+        let removed = self.servers.table.lock(|table| {
+            let server = table.registered(&self.name, self.number)?;
+            let has_ended = matches!(server.state, ServerState::Ended { .. });
+            if has_ended { None } else { table.servers.remove(&self.name) }
+        });
+        drop(removed);
+        self.servers.wake_ready();
     }
 }
 
@@ -877,7 +922,10 @@ pub enum ServersError {
     },
     /// With both names, two tools of different servers could get the same name. Choose another name
     /// or another [separator](Servers::separator).
-    #[error("a tool of {name:?} could have the same name as a tool of {other:?}")]
+    #[error(
+        "a tool of {name:?} could have the same name as a tool of {other:?}; rename one of the \
+         servers, or set another `Servers::separator`"
+    )]
     AmbiguousName {
         /// The name that was refused.
         name: String,

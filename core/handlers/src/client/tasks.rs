@@ -6,22 +6,21 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use core::fmt;
 use core::future::{Future, IntoFuture};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use mcp_sansio::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson};
+use mcp_sansio::jsonrpc::{AsJson, ErrorObject, Json, RawJson};
 use mcp_sansio::peer::{
     ClientMachine, Failure, HeaderFields, InvalidHeader, Progress, TransportFailure,
 };
 use mcp_sansio::protocol::{
     CallToolResult, CancelTaskResult, CreateTaskResult, DetailedTask, EmptyResult, GetTaskResult,
-    InputRequest, InputResponse, InputResponses, ListTasksResult, Method, SerializeAt as _,
+    InputRequest, InputResponse, InputResponses, ListTasksResult, SerializeAt as _,
     TASKS_EXTENSION, Task, TaskIdParams, TaskStatus, TaskSupport, Tool, UpdateTaskParams,
 };
-use mcp_sansio::{Instant, Revision};
+use mcp_sansio::{ErrorCode, Instant, Method, Revision};
 use serde::Serialize;
 
 use super::endpoint::ClientEndpoint;
@@ -303,11 +302,7 @@ pub(crate) fn poll_interval(task: &Task) -> Duration {
     pause.clamp(POLL_INTERVAL_MIN, POLL_INTERVAL_MAX)
 }
 
-impl fmt::Debug for ClientTask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientTask").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for ClientTask { name, .. } }
 
 impl Drop for ClientTask {
     fn drop(&mut self) {
@@ -382,9 +377,18 @@ impl FollowedTask {
         if result.get("resultType")?.as_str() != r#""task""# {
             return None;
         }
-        let created: CreateTaskResult = result.decode().ok()?;
+        let created = client.decode::<CreateTaskResult>(result);
         let requests = TaskRequests { client: client.clone(), fields: Clone::clone(fields) };
-        Some(Self(Box::pin(follow(requests, created.task))))
+        let name = result.get("taskId").and_then(|id| id.to_text().map(String::from));
+        Some(Self(Box::pin(async {
+            match created {
+                Ok(created) => follow(requests, created.task).await,
+                Err(error) => {
+                    drop(CancelOnDrop { requests, name });
+                    Err(ClientError::TaskLost(Box::new(error)))
+                }
+            }
+        })))
     }
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Json, ClientError>> {
@@ -392,11 +396,7 @@ impl FollowedTask {
     }
 }
 
-impl fmt::Debug for FollowedTask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FollowedTask")
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for FollowedTask }
 
 /// Follows a task, and returns the result of its call. Errors of the requests about it are
 /// [`ClientError::TaskLost`]: they say nothing about the call.
@@ -540,7 +540,7 @@ impl Drop for CancelOnDrop {
         let pending = Pending::new().with_method(Method::TasksCancel);
         let pending = Arc::new(pending.with_fields(self.requests.fields.clone()));
         if pending.write(&AsJson(&TaskName { task_id: &name })).is_ok() {
-            self.requests.client.send(Command::Call { pending });
+            self.requests.client.send(Command::Call { pending, is_cleanup: true });
         }
     }
 }
@@ -627,6 +627,7 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             guard: PanicGuard::NONE,
             cancelled: None,
             observation: None,
+            server: None,
         }
     }
 }

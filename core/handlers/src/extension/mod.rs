@@ -1,13 +1,13 @@
 //! Extensions of the protocol, as a package outside of this crate would write them.
 //!
 //! An extension has an identifier, settings that each side declares with its capabilities, and
-//! methods of its own. [`ServerExtension`] and [`HostExtension`] are its two sides, registered with
-//! [`Server::extension`](crate::Server::extension) and [`Host::extension`](crate::Host::extension).
+//! methods of its own. An [`Extension`] is one of its two sides, registered with
+//! [`Server::extension`](crate::Server::extension) or [`Host::extension`](crate::Host::extension).
 //! An [`ExtensionMethod`] is a constant that both sides share: the row of a method in the table
 //! that sending and receiving check, with the types of its parameters and its result.
 //!
 //! ```
-//! use mcp_sansio_handlers::extension::{ExtensionMethod, HostExtension, ServerExtension};
+//! use mcp_sansio_handlers::extension::{Extension, ExtensionMethod};
 //! use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 //!
 //! const ID: &str = "com.example/greetings";
@@ -19,11 +19,11 @@
 //! #[derive(serde::Deserialize, serde::Serialize)]
 //! struct Greeting { text: String }
 //!
-//! let greetings = ServerExtension::new(ID)?.request(&GREET, |call: Call<Person>| {
+//! let greetings = Extension::new(ID)?.request(&GREET, |call: Call<Person>| {
 //!     Greeting { text: format!("Hello, {}!", call.arguments.name) }
 //! });
 //! let server = Server::new("greeter", "1.0.0").extension(greetings);
-//! let host = Host::new("demo", "1.0.0").extension(HostExtension::new(ID)?);
+//! let host = Host::new("demo", "1.0.0").extension(Extension::new(ID)?);
 //! # let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
 //! # let application = async {
 //! let greeting = client.call_extension(&GREET, &Person { name: "Ada".into() }).await?;
@@ -50,10 +50,9 @@ use core::marker::PhantomData;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp_sansio::peer::{MethodName, Notification};
 use mcp_sansio::protocol::{
-    Capabilities, Capability, CapabilitySettings, ExtensionError, ExtensionRequirement, Method,
-    Side, check_extension_id,
+    CapabilitySettings, ExtensionError, ExtensionRequirement, check_extension_id,
 };
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{Capabilities, Capability, Method, Revision, Revisions, Side};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -64,9 +63,7 @@ use crate::server_binding::ServerBinding;
 use crate::server_endpoint::ServerEndpoint;
 use crate::threading::Threading;
 
-#[cfg(feature = "client")]
-pub use super::client::extension::HostExtension;
-pub use server::ServerExtension;
+pub use server::Extension;
 pub(super) use server::{ExtensionTable, details};
 
 // ------------------------------------------------------------------ requests
@@ -200,7 +197,7 @@ pub enum ExtensionGateError {
 }
 
 impl MethodRow {
-    pub(crate) const fn sender(&self) -> Side {
+    const fn sender(&self) -> Side {
         self.sender
     }
 
@@ -277,7 +274,7 @@ pub struct RegisteredExtension {
 
 impl RegisteredExtension {
     // MCP 2026-07-28 basic/versioning#extension-negotiation [EXT-001]
-    pub(crate) fn new(id: String) -> Result<Self, ExtensionError> {
+    fn new(id: String) -> Result<Self, ExtensionError> {
         if let Err(reason) = check_extension_id(&id) {
             return Err(ExtensionError::InvalidId { id, reason });
         }
@@ -308,10 +305,7 @@ impl RegisteredExtension {
         self.methods.iter().map(|row| row.name)
     }
 
-    pub(crate) fn set_settings<S: Serialize + ?Sized>(
-        &mut self,
-        settings: &S,
-    ) -> Result<(), ExtensionError> {
+    fn set_settings<S: Serialize + ?Sized>(&mut self, settings: &S) -> Result<(), ExtensionError> {
         match Json::from_serialize(settings) {
             Ok(settings) if settings.as_str().starts_with('{') => self.settings = settings,
             _ => return Err(ExtensionError::InvalidSettings { id: self.id.clone() }),
@@ -319,23 +313,19 @@ impl RegisteredExtension {
         Ok(())
     }
 
-    pub(crate) fn require(&mut self, capability: Capability) {
+    fn require(&mut self, capability: Capability) {
         self.requirements.push(ExtensionRequirement::Capability(capability));
     }
 
-    pub(crate) fn require_extension(&mut self, id: String) {
+    fn require_extension(&mut self, id: String) {
         self.requirements.push(ExtensionRequirement::Extension(id));
     }
 
-    /// Adds a method that `sender` sends and this side handles.
+    /// Adds a method that this side handles.
     // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-026]
-    pub(crate) fn add_method(
-        &mut self,
-        row: MethodRow,
-        sender: Side,
-    ) -> Result<(), ExtensionError> {
+    fn add_method(&mut self, row: MethodRow) -> Result<(), ExtensionError> {
         let (id, method) = (self.id.clone(), row.name.into());
-        if row.extension != self.id || row.sender() != sender {
+        if row.extension != self.id {
             return Err(ExtensionError::ForeignMethod { id, method });
         }
         let is_taken = self.methods.iter().any(|known| known.name == row.name);
@@ -348,7 +338,7 @@ impl RegisteredExtension {
 
     /// Checks that this extension fits to the ones that are registered, and declares it.
     // MCP 2026-07-28 extensions:SEP-3371-summary#1-registration [EXT-020] [EXT-021]
-    pub(crate) fn declare(
+    fn declare(
         &self,
         registered: &[Self],
         is_taken: impl Fn(&str) -> bool,
@@ -454,23 +444,17 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Adds the receiver of a notification that `sender` sends.
-    pub(crate) fn register<P: DeserializeOwned>(
-        all: &mut Receivers,
-        registration: &mut RegisteredExtension,
-        (notification, sender): (&ExtensionNotification<P>, Side),
+    fn new<P: DeserializeOwned>(
+        notification: &ExtensionNotification<P>,
         receive: impl Fn(P) + Send + Sync + 'static,
-    ) -> Result<(), ExtensionError> {
-        let row = notification.row;
-        registration.add_method(row, sender)?;
+    ) -> Self {
         // Parameters of another type are dropped: a notification has no answer.
         let receive = Arc::new(move |params: &RawJson<'_>| {
             if let Ok(params) = params.decode() {
                 receive(params);
             }
         });
-        all.push(Self { row, receive });
-        Ok(())
+        Self { row: notification.row, receive }
     }
 
     /// Calls the receiver of a notification, if there is one.
@@ -491,11 +475,7 @@ impl Receiver {
     }
 }
 
-impl fmt::Debug for Receiver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("row", &self.row).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for Receiver { row, .. } }
 
 impl Context {
     /// Sends a notification of an extension to the client, on the stream of this request. It is

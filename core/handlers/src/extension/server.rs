@@ -2,15 +2,14 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
-use mcp_sansio::peer::{MessageMiddleware, MethodName, Request, ServerSession, UnknownMethods};
+use mcp_sansio::peer::{MessageMiddleware, MethodName, Request, ServerSession};
 use mcp_sansio::protocol::{
-    Capabilities, Capability, ExtensionError, InputRequest, SerializeAt, Side, missing_extension,
+    CapabilitySettings, ExtensionError, InputRequest, SerializeAt, missing_extension,
 };
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::{Capabilities, Capability, Era, Revision, Side};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -28,18 +27,19 @@ use crate::server_endpoint::ServerEndpoint;
 use crate::state::StateTypes;
 use crate::threading::{ThreadSafe, Threading};
 
-/// The server's side of an extension. See the [module](crate::extension).
-pub struct ServerExtension<K: Threading = ThreadSafe> {
-    registration: RegisteredExtension,
-    handlers: Vec<(&'static str, K::Function)>,
-    receivers: Receivers,
+/// One side of an extension, for [`Server::extension`] or
+/// [`Host::extension`](crate::Host::extension). See the [module](crate::extension).
+pub struct Extension<K: Threading = ThreadSafe> {
+    pub(crate) registration: RegisteredExtension,
+    pub(crate) handlers: Vec<(MethodRow, K::Function)>,
+    pub(crate) receivers: Receivers,
     states: Vec<StateTypes>,
     layers: Vec<K::Middleware>,
-    messages: Vec<Box<dyn MessageMiddleware>>,
+    pub(crate) messages: Vec<Box<dyn MessageMiddleware>>,
     problem: Option<ExtensionError>,
 }
 
-impl<K: Threading> ServerExtension<K> {
+impl<K: Threading> Extension<K> {
     /// Creates an extension without settings, requirements and methods.
     ///
     /// # Errors
@@ -70,43 +70,44 @@ impl<K: Threading> ServerExtension<K> {
         Ok(self)
     }
 
-    /// Requires a capability of the server.
+    /// Requires a capability of the side that registers the extension.
     #[must_use]
     pub fn requires(mut self, capability: Capability) -> Self {
         self.registration.require(capability);
         self
     }
 
-    /// Requires another extension of the server, which may be registered later.
+    /// Requires another extension of the same side, which may be registered later.
     #[must_use]
     pub fn requires_extension(mut self, id: impl Into<String>) -> Self {
         self.registration.require_extension(id.into());
         self
     }
 
-    /// Sets the handler of a request that clients send. It takes `Call<P>`, and returns `R` or a
-    /// `Result` of it.
+    /// Sets the handler of a request that the other side sends.
     ///
-    /// The handler is called only for clients that declared the extension, unless the method is
+    /// At a server it takes `Call<P>`, and returns `R` or a `Result` of it. It is called only for
+    /// clients that declared the extension, unless the method is
     /// [for any client](ExtensionMethod::from_any_client). Others get `-32021`, which names the
     /// extension; before 2026-07-28 the method does not exist for them.
+    ///
+    /// At a host it takes `HostRequest<P>`: the method is [sent by](ExtensionMethod::sent_by)
+    /// servers, until 2025-11-25. It is called only for servers that declared the extension.
     #[must_use]
     pub fn request<P, R, M>(
         mut self,
         method: &ExtensionMethod<P, R>,
         handler: impl Handler<K, ExtensionMethod<P, R>, M>,
     ) -> Self {
-        if let Err(problem) = self.registration.add_method(method.row, Side::Client) {
-            self.problem.get_or_insert(problem);
-            return self;
+        if self.add_method(method.row) {
+            self.states.push(handler.states());
+            self.handlers.push((method.row, handler.into_function()));
         }
-        self.states.push(handler.states());
-        self.handlers.push((method.name(), handler.into_function()));
         self
     }
 
-    /// Adds middleware around the handlers of all requests to the server, inside of that of earlier
-    /// calls: see [`middleware`](crate::middleware). The application decides where it runs: inside
+    /// Adds middleware around the handlers of all requests to a server, inside of that of earlier
+    /// calls: see [`middleware`](crate::middleware). A host has none. The application decides where it runs: inside
     /// of the middleware that the server had when the extension was registered, and outside of that
     /// which it gets later. An extension has no access to the middleware of others.
     // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
@@ -116,21 +117,22 @@ impl<K: Threading> ServerExtension<K> {
         self
     }
 
-    /// Adds middleware around all messages of the server's connections, in the order of
+    /// Adds middleware around all messages of this side's connections, in the order of
     /// [`middleware`](Self::middleware): see
-    /// [`Server::message_middleware`](crate::Server::message_middleware).
+    /// [`Server::message_middleware`](crate::Server::message_middleware) and
+    /// [`Host::message_middleware`](crate::Host::message_middleware).
     // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
     #[must_use]
     pub fn message_middleware(mut self, middleware: impl MessageMiddleware + 'static) -> Self {
         self.messages.push(Box::new(middleware));
         self
     }
-}
 
-impl<K: Threading> ServerExtension<K> {
-    /// Sets the function that receives a notification of clients, until 2025-11-25. It must return
-    /// quickly. Parameters of another type are dropped. A notification does not name its sender, so
-    /// it is received from any client, whether that declared the extension or not.
+    /// Sets the function that receives a notification of the other side; clients send some until
+    /// 2025-11-25. It must return quickly. Parameters of another type are dropped.
+    ///
+    /// A notification does not name its sender: a server receives it from any client, whether that
+    /// declared the extension or not, a host only from servers that did.
     // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
     #[must_use]
     pub fn notification<P: DeserializeOwned>(
@@ -138,22 +140,47 @@ impl<K: Threading> ServerExtension<K> {
         notification: &ExtensionNotification<P>,
         receive: impl Fn(P) + Send + Sync + 'static,
     ) -> Self {
-        let (all, registration) = (&mut self.receivers, &mut self.registration);
-        let sent = (notification, Side::Client);
-        if let Err(problem) = Receiver::register(all, registration, sent, receive) {
-            self.problem.get_or_insert(problem);
+        if self.add_method(notification.row) {
+            self.receivers.push(Receiver::new(notification, receive));
         }
         self
     }
-}
 
-impl<K: Threading> fmt::Debug for ServerExtension<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerExtension")
-            .field("registration", &self.registration)
-            .finish_non_exhaustive()
+    /// Adds a method that the other side sends. Returns whether its name is free.
+    fn add_method(&mut self, row: MethodRow) -> bool {
+        match self.registration.add_method(row) {
+            Ok(()) => true,
+            Err(problem) => {
+                self.problem.get_or_insert(problem);
+                false
+            }
+        }
+    }
+
+    /// Checks that a side, which handles the methods that `sender` sends, can register this
+    /// extension, and declares it.
+    pub(crate) fn declare(
+        &self,
+        sender: Side,
+        registered: &[RegisteredExtension],
+        is_taken: impl Fn(&str) -> bool,
+        declared: &mut Option<CapabilitySettings>,
+    ) -> Result<(), ExtensionError> {
+        if let Some(problem) = &self.problem {
+            return Err(problem.clone());
+        }
+        let id = || self.registration.id().into();
+        if let Some(row) = self.registration.methods.iter().find(|row| row.sender() != sender) {
+            return Err(ExtensionError::ForeignMethod { id: id(), method: row.name.into() });
+        }
+        if sender == Side::Server && !self.layers.is_empty() {
+            return Err(ExtensionError::HandlerMiddleware { id: id() });
+        }
+        self.registration.declare(registered, is_taken, declared)
     }
 }
+
+mcp_sansio::partial_debug! { impl<K: Threading> Debug for Extension<K> { registration, .. } }
 
 /// The extensions of a server.
 #[derive(Clone, Debug, Default)]
@@ -203,9 +230,9 @@ pub(crate) fn details(request: &Request<'_>, session: Option<&ServerSession>) ->
     RequestDetails { client_extensions, ..RequestDetails::default() }
 }
 
-/// Returns the settings of an extension in a map of them; `null` counts as absent.
+/// Returns the settings of an extension in a map of them; `null` and `false` count as absent.
 pub(crate) fn declared_in(extensions: &RawJson<'_>, id: &str) -> Option<Json> {
-    extensions.get(id).filter(|settings| *settings != RawJson::NULL).map(Json::from)
+    extensions.get_present(id).filter(|settings| settings.as_str() != "false").map(Json::from)
 }
 
 impl Context {
@@ -276,26 +303,19 @@ impl<K: Threading> Server<K> {
     /// The order of registrations does not matter.
     // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
-    pub fn extension(mut self, extension: ServerExtension<K>) -> Self {
-        let ServerExtension {
-            registration,
-            handlers,
-            receivers,
-            states,
-            layers,
-            messages,
-            problem,
-        } = extension;
+    pub fn extension(mut self, extension: Extension<K>) -> Self {
         let functions = Arc::make_mut(&mut self.handlers);
         let is_taken = |name: &str| functions.method(name).is_some();
         let declared = &mut self.options.capabilities_mut().extensions;
-        let fits = registration.declare(functions.extensions(), is_taken, declared);
-        if let Some(problem) = problem.or_else(|| fits.err()) {
+        let fits = extension.declare(Side::Client, functions.extensions(), is_taken, declared);
+        if let Err(problem) = fits {
             self.note(CatalogError::Extension(problem));
             return self;
         }
-        for (method, function) in handlers {
-            let (method, declare) = (method.into(), None);
+        let Extension { registration, handlers, receivers, states, layers, messages, .. } =
+            extension;
+        for (row, function) in handlers {
+            let (method, declare) = (row.name.into(), None);
             functions.set_method(MethodHandler { method, function, declare });
         }
         functions.details.get_or_insert(details);
@@ -304,7 +324,7 @@ impl<K: Threading> Server<K> {
         table.0.push(registration);
         table.1.extend(receivers);
         if is_notified {
-            self.options.policy_mut().unknown_methods = UnknownMethods::Deliver;
+            self.options.policy_mut().deliver_unknown_methods = true;
         }
         for states in states {
             self.require(states);

@@ -2,8 +2,8 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use mcp_sansio::jsonrpc::{ErrorCode, RequestId};
-use mcp_sansio::{Instant, Revision};
+use mcp_sansio::jsonrpc::RequestId;
+use mcp_sansio::{ErrorCode, Instant, Revision};
 
 use super::around::{Around, MiddlewareResult, Next};
 use crate::reply::{HandlerError, ResultBody};
@@ -38,35 +38,35 @@ impl AccessLog {
         request: A::Request,
         next: Next<A>,
     ) -> MiddlewareResult<A> {
-        let started = A::now(&request);
         let outcome = AccessOutcome::Cancelled;
         let mut pending =
-            PendingRecord::<A> { log: self, request: request.clone(), started, outcome };
+            PendingRecord::<A> { log: self, request: request.clone(), started: None, outcome };
+        // The clock of a host stands still while nothing drives its connection.
+        A::sleep(&request, Duration::ZERO).await;
+        pending.started = Some(A::now(&request));
         let result = next.run(request).await;
         pending.outcome = A::outcome(&result);
         result
     }
 }
 
-impl fmt::Debug for AccessLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccessLog").finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for AccessLog { .. } }
 
 /// Writes the record when it is dropped, so that cancelled requests have one too.
 struct PendingRecord<'a, A: Around> {
     log: &'a AccessLog,
     request: A::Request,
-    started: Instant,
+    /// `None` until the clock is right: it may move while the request waits for that.
+    started: Option<Instant>,
     outcome: AccessOutcome,
 }
 
 impl<A: Around> Drop for PendingRecord<'_, A> {
     fn drop(&mut self) {
         A::record(&self.request, |mut record| {
-            record.duration = record.started.saturating_since(self.started);
-            (record.started, record.outcome) = (self.started, self.outcome);
+            let started = self.started.unwrap_or(record.started);
+            record.duration = record.started.saturating_since(started);
+            (record.started, record.outcome) = (started, self.outcome);
             (self.log.write)(&record);
         });
     }

@@ -136,11 +136,7 @@ impl<A: Around> Clone for Next<A> {
     }
 }
 
-impl<A: Around> fmt::Debug for Next<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Next").field("index", &self.index).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl<A: Around> Debug for Next<A> { index, .. } }
 
 /// A function or a type that can be registered with
 /// [`Server::middleware`](crate::Server::middleware) or

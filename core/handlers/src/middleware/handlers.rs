@@ -9,10 +9,9 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{ListRequests, MethodName, Request};
+use mcp_sansio::peer::{MethodName, Request};
 use mcp_sansio::protocol::CallToolResult;
-use mcp_sansio::protocol::Method;
-use mcp_sansio::{Caller, Instant, Principal};
+use mcp_sansio::{Caller, Instant, Method, Principal};
 
 use super::access_log::{AccessOutcome, AccessRecord};
 use super::around::{Around, Layers, Middleware, MiddlewareResult, Next};
@@ -33,7 +32,7 @@ impl<K: Threading> Around for K {
     type Body = ResultBody;
     type Error = HandlerError;
     type Layer = K::Middleware;
-    type Task = <K as Threading>::Task;
+    type Task = <K as Threading>::Future<Outcome>;
     type Target = HandlerTarget<K>;
     type Running = HandlerRun<K>;
     type Output = Outcome;
@@ -130,6 +129,7 @@ impl<K: Threading> Next<K> {
             guard: parts.guard,
             cancelled: None,
             observation: parts.observation.as_ref(),
+            server: None,
         })
     }
 }
@@ -352,7 +352,7 @@ impl<K: Threading> Server<K> {
     /// ```
     #[must_use]
     pub fn lists_through_middleware(mut self) -> Self {
-        self.options.policy_mut().lists = ListRequests::Deliver;
+        self.options.policy_mut().deliver_lists = true;
         let handlers = self.functions();
         handlers.layers.get_or_insert_with(|| K::layers(Layers::default()));
         for method in LISTS {

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use mcp_sansio::protocol::Method;
+//! use mcp_sansio::Method;
 //! use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, RateLimit, ServerRequest};
 //! use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server};
 //!

@@ -2,7 +2,6 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::sync::Arc;
-use core::fmt;
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
@@ -79,6 +78,8 @@ impl RateLimit {
         request: A::Request,
         next: Next<A>,
     ) -> MiddlewareResult<A> {
+        // The clock of a host stands still while nothing drives its connection.
+        A::sleep(&request, Duration::ZERO).await;
         let (caller, now) = (A::caller(&request), A::now(&request));
         let wait = self.buckets.lock(|buckets| buckets.take(&caller, self, now));
         let wait = wait.map_err(A::rate_exceeded)?;
@@ -91,15 +92,7 @@ impl RateLimit {
     }
 }
 
-impl fmt::Debug for RateLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimit")
-            .field("interval", &self.interval)
-            .field("wait_max", &self.wait_max)
-            .field("callers_max", &self.callers_max)
-            .finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for RateLimit { interval, wait_max, callers_max, .. } }
 
 /// Tells callers apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

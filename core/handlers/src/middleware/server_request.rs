@@ -11,8 +11,8 @@ use core::time::Duration;
 use mcp_sansio::catalog::{ArgumentCheck, Invalid, Item, ItemId, ItemKind, Lists};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
-use mcp_sansio::protocol::{Capabilities, Implementation, Method};
-use mcp_sansio::{Caller, Instant, Principal, Revision, SessionKey, Spawner};
+use mcp_sansio::protocol::{Implementation, Meta};
+use mcp_sansio::{Caller, Capabilities, Instant, Method, Principal, Revision, SessionKey, Spawner};
 use mcp_sansio_collections::{Deadlines, Key, Slab};
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
@@ -167,15 +167,16 @@ impl ServerRequest {
     ///
     /// # Errors
     ///
-    /// The value cannot be serialized: an internal error.
+    /// The value cannot be serialized, or the key is invalid: an internal error.
     // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-030]: the other entries stay.
     pub fn insert_meta<T: Serialize + ?Sized>(
         &mut self,
         key: &str,
         value: &T,
     ) -> Result<(), HandlerError> {
-        let value = RawJson::from_serialize(value)?;
-        self.set_meta(key, Some(&value))
+        let mut entry = Meta::new();
+        entry.set(key, value)?;
+        self.set_meta(key, entry.get(key).as_ref())
     }
 
     /// Removes an entry of `_meta`.
@@ -195,7 +196,7 @@ impl ServerRequest {
     /// Returns the metadata of the request: a JSON object, `{}` if the client sent none.
     #[must_use]
     pub fn meta(&self) -> RawJson<'_> {
-        self.params().get("_meta").unwrap_or(RawJson::EMPTY_OBJECT)
+        self.params().get("_meta").filter(RawJson::is_object).unwrap_or(RawJson::EMPTY_OBJECT)
     }
 
     /// Returns the method.

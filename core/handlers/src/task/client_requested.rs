@@ -5,15 +5,15 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
+use mcp_sansio::envelope::write_string;
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp_sansio::peer::{
     HttpRejection, InputResponseParams, MethodName, Request, RequestHandle, Status,
 };
 use mcp_sansio::protocol::{
-    CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, SerializeAt, Task,
-    TaskMetadata,
+    CancelTaskResult, GetTaskResult, ListTasksResult, Map, SerializeAt, Task, TaskMetadata,
 };
-use mcp_sansio::{Instant, Revision};
+use mcp_sansio::{Capability, Instant, Method, Revision};
 use mcp_sansio_collections::Key;
 
 use super::entry::{Entry, State, related};
@@ -64,8 +64,9 @@ impl TaskTable {
         // The catalog has checked that the tool supports tasks.
         let asked = request.params.get("task").filter(|asked| asked.as_str() != "null");
         let Some(asked) = asked else { return TaskStart::Call };
-        // A derived deserializer would accept an array for an object.
-        let asked = asked.is_object().then(|| asked.decode::<TaskMetadata>().ok()).flatten();
+        // A derived deserializer would accept an array for an object, a map only an empty one.
+        let is_object = asked.decode::<Map<Json>>().is_ok();
+        let asked = is_object.then(|| asked.decode::<TaskMetadata>().ok()).flatten();
         let refused = match asked {
             Some(_) if machine.sharing().is_some_and(|it| !it.admits()) => {
                 let _refused = machine.refuse(request.handle, unavailable(), now);

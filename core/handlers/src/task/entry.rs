@@ -7,10 +7,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
+use mcp_sansio::envelope::write_string;
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp_sansio::peer::{InputResponseParams, Limits, ProgressLimiter, Request, RequestHandle};
 use mcp_sansio::protocol::{
-    Capability, DetailedTask, ElicitParams, InputRequest, InputRequests, InputRequiredResult, Meta,
+    DetailedTask, ElicitParams, InputRequest, InputRequests, InputRequiredResult, Meta,
     RelatedTask, SerializeAt, Task, TaskStatus,
 };
 use mcp_sansio::{Era, Instant, Revision};
@@ -197,11 +198,8 @@ impl Entry {
         }
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005],
         // MCP 2026-07-28 basic/index#_meta [CAP-021]
-        let (declared, revision) = (self.request.capabilities, self.request.revision);
-        let lacks = |capability: &Capability| !declared.contains(*capability);
-        let missing =
-            questions.iter().find_map(|(_, question)| question.needs(revision).find(lacks));
-        if let Some(capability) = missing {
+        let revision = self.request.revision;
+        if let Some(capability) = questions.missing(self.request.capabilities, revision) {
             return Err(capability.missing());
         }
         if questions.is_empty() {
@@ -330,45 +328,34 @@ pub(super) fn relate_meta(meta: &mut Meta, task: &str) {
     }
 }
 
-/// Returns the result with the task id added to its metadata, and otherwise unchanged.
+/// Returns the result with the task id added to its metadata, which comes first. A result has one
+/// `_meta`: another one, or one that is not an object, is left out.
 // MCP 2025-11-25 basic/utilities/tasks#related-task-metadata [TASK-014] [META-015]
 pub(super) fn related(result: &Json, task: &str) -> Json {
-    let text = result.as_str();
     let whole = result.as_raw();
-    let meta = whole.members().find(|member| member.is_named("_meta"));
-    let mut own = String::new();
-    write_string(&mut own, Meta::RELATED_TASK);
-    own.push_str(r#":{"taskId":"#);
-    write_string(&mut own, task);
-    own.push('}');
-    let mut out = String::with_capacity(text.len() + own.len() + 16);
-    match meta.filter(|meta| meta.value.is_object()) {
-        Some(meta) => {
-            out.push_str(&text[..=meta.range.start]);
-            out.push_str(&own);
-            for member in meta.value.members().filter(|it| !it.is_named(Meta::RELATED_TASK)) {
-                out.push(',');
-                write_string(&mut out, &member.name());
-                out.push(':');
-                out.push_str(member.value.as_str());
-            }
-            out.push('}');
-            out.push_str(&text[meta.range.end..]);
-        }
-        None => {
-            out.push_str(r#"{"_meta":{"#);
-            out.push_str(&own);
-            out.push('}');
-            for member in whole.members() {
-                out.push(',');
-                write_string(&mut out, &member.name());
-                out.push(':');
-                out.push_str(member.value.as_str());
-            }
-            out.push('}');
-        }
+    let mut out = String::with_capacity(result.as_str().len() + task.len() + 64);
+    out.push_str(r#"{"_meta":{"#);
+    write_string(&mut out, Meta::RELATED_TASK);
+    out.push_str(r#":{"taskId":"#);
+    write_string(&mut out, task);
+    out.push('}');
+    if let Some(meta) = whole.get("_meta") {
+        copy_members(&meta, Meta::RELATED_TASK, &mut out);
     }
+    out.push('}');
+    copy_members(&whole, "_meta", &mut out);
+    out.push('}');
     RawJson::trusted_string(out).into()
+}
+
+/// Appends the members of an object, except those called `name`, after other members.
+fn copy_members(object: &RawJson<'_>, name: &str, out: &mut String) {
+    for member in object.members().filter(|member| !member.is_named(name)) {
+        out.push_str(",\"");
+        out.push_str(member.key);
+        out.push_str("\":");
+        out.push_str(member.value.as_str());
+    }
 }
 
 // ------------------------------------------------------------------ timestamps
@@ -417,7 +404,12 @@ mod related_tests {
         for (before, after) in [
             ("{}", alloc::format!(r#"{{"_meta":{{{task}}}}}"#)),
             (r#"{"a":[1],"b":2}"#, alloc::format!(r#"{{"_meta":{{{task}}},"a":[1],"b":2}}"#)),
-            (r#"{"a":1, "_meta": {} }"#, alloc::format!(r#"{{"a":1, "_meta": {{{task}}} }}"#)),
+            (r#"{"a":1, "_meta": {} }"#, alloc::format!(r#"{{"_meta":{{{task}}},"a":1}}"#)),
+            (r#"{"_meta":null,"a":1}"#, alloc::format!(r#"{{"_meta":{{{task}}},"a":1}}"#)),
+            (
+                r#"{"_meta":{"x":1},"a":1,"_meta":{"y":1}}"#,
+                alloc::format!(r#"{{"_meta":{{{task},"x":1}},"a":1}}"#),
+            ),
             (
                 r#"{"_meta":{"x":{"y":1}},"a":1}"#,
                 alloc::format!(r#"{{"_meta":{{{task},"x":{{"y":1}}}},"a":1}}"#),

@@ -13,9 +13,9 @@ use mcp_sansio::peer::{
     InputResponseParams, MethodName, Request, RequestHandle, ServerMachine as _,
 };
 use mcp_sansio::protocol::{
-    CancelTaskResult, InputRequiredResult, ListTasksResult, Method, SerializeAt, TaskStatus,
+    CancelTaskResult, InputRequiredResult, ListTasksResult, SerializeAt, TaskStatus,
 };
-use mcp_sansio::{Era, Instant};
+use mcp_sansio::{Era, Instant, Method};
 use mcp_sansio_collections::Key;
 
 use super::client_requested::{
@@ -24,9 +24,9 @@ use super::client_requested::{
 use super::entry::Entry;
 use super::requestors::Requestor;
 use super::settings::TaskEvent;
-use super::shared::{Details, failed, json_of, task_of};
+use super::shared::{Details, detailed_of, failed, json_of};
 use super::table::{TaskTable, answer};
-use super::tasks::{responses_of, written_task};
+use super::tasks::{check_declared, responses_of, written_task};
 use crate::http_server::HttpServerMachine;
 use crate::server_binding::ServerBinding;
 
@@ -464,12 +464,15 @@ impl TaskTable {
         let legacy = lookup.request.revision.era() == Era::Legacy;
         let revision = lookup.request.revision;
         let broken = || ErrorObject::internal("the task in the store is malformed");
-        let (Some(json), Some(task)) = (json_of(&record.task), task_of(&record.task)) else {
+        let (Some(json), Some(detailed)) = (json_of(&record.task), detailed_of(&record.task))
+        else {
             return self.end_lookup(machine, handle, Err(broken()), now);
         };
+        let declared = check_declared(&detailed, &lookup.request);
+        let task = detailed.task;
         let result = match lookup.request.method {
             // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]
-            MethodName::Known(Method::TasksGet) => Ok(json),
+            MethodName::Known(Method::TasksGet) => declared.map(|()| json),
             // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013]
             MethodName::Known(Method::TasksResult) if record.ended => {
                 let principal = lookup.request.caller.principal().cloned();
@@ -559,7 +562,8 @@ impl TaskTable {
         let revision = lookup.request.revision;
         let result = match result {
             Ok(TaskPage { tasks, next, .. }) => {
-                let tasks: Vec<_> = tasks.iter().filter_map(|task| task_of(task)).collect();
+                let tasks: Vec<_> =
+                    tasks.iter().filter_map(|task| Some(detailed_of(task)?.task)).collect();
                 let mut result = ListTasksResult::new(tasks);
                 result.next_cursor = next;
                 written_task(result.to_json_at(revision))

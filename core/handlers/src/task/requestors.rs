@@ -39,6 +39,9 @@ impl Requestor {
 #[derive(Debug, Default)]
 pub(super) struct Requestors {
     known: BTreeMap<Requestor, Account>,
+    /// The highest number of a task of any owner that is forgotten. Numbers of an owner rise, so that
+    /// a cursor from before its last task was removed does not skip later tasks.
+    forgotten: u64,
     /// The rate of requests from clients without tasks.
     others: RateLimit,
 }
@@ -61,7 +64,8 @@ impl Requestors {
 
     /// Adds a task and returns its number.
     pub(super) fn add(&mut self, requestor: Requestor, key: Key) -> u64 {
-        let account = self.known.entry(requestor).or_default();
+        let first = || Account { last: self.forgotten, ..Account::default() };
+        let account = self.known.entry(requestor).or_insert_with(first);
         account.last += 1;
         account.tasks.insert(account.last, key);
         account.last
@@ -71,6 +75,7 @@ impl Requestors {
         let Some(account) = self.known.get_mut(requestor) else { return };
         account.tasks.remove(&number);
         if account.tasks.is_empty() {
+            self.forgotten = self.forgotten.max(account.last);
             self.known.remove(requestor);
         }
     }

@@ -3,7 +3,6 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::fmt;
 use core::fmt::Write as _;
 use core::time::Duration;
 
@@ -110,7 +109,8 @@ impl TaskSettings {
     }
 
     /// Sets the most tasks that are kept, running or finished. 1,024 by default: each may have a
-    /// running handler. A call beyond the limit stays a call, whose client waits for its answer.
+    /// running handler. A call beyond the limit stays a call, whose client waits for its answer; a
+    /// call that a client of 2025-11-25 wants to be a task is refused.
     #[must_use]
     pub const fn tasks_max(mut self, tasks: usize) -> Self {
         self.tasks_max = tasks;
@@ -150,8 +150,8 @@ impl TaskSettings {
     }
 
     /// Sets the most bytes of requests, input requests, answers and results that all tasks may hold
-    /// together. 64 MiB by default. A call beyond the limit stays a call; a result beyond the limit
-    /// is dropped, and its task fails.
+    /// together. 64 MiB by default. A call beyond the limit stays a call, or is refused, as for
+    /// [`tasks_max`](Self::tasks_max); a result beyond the limit is dropped, and its task fails.
     #[must_use]
     pub const fn bytes_max(mut self, bytes: usize) -> Self {
         self.bytes_max = bytes;
@@ -174,15 +174,9 @@ impl TaskSettings {
     }
 }
 
-impl fmt::Debug for TaskSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskSettings")
-            .field("ttl", &self.ttl)
-            .field("poll_interval", &self.poll_interval)
-            .field("tasks_max", &self.tasks_max)
-            .field("tasks_per_requestor_max", &self.tasks_per_requestor_max)
-            .field("bytes_max", &self.bytes_max)
-            .finish_non_exhaustive()
+mcp_sansio::partial_debug! {
+    impl Debug for TaskSettings {
+        ttl, poll_interval, tasks_max, tasks_per_requestor_max, bytes_max, ..
     }
 }
 

@@ -581,10 +581,9 @@ impl Details {
     }
 }
 
-/// Returns the task of a record.
-pub(super) fn task_of(text: &str) -> Option<Task> {
-    let task = RawJson::parse(text).ok()?.decode::<GetTaskResult>().ok()?;
-    Some(task.detailed.task)
+/// Returns the task of a record, with its result, error or input requests.
+pub(super) fn detailed_of(text: &str) -> Option<DetailedTask> {
+    Some(RawJson::parse(text).ok()?.decode::<GetTaskResult>().ok()?.detailed)
 }
 
 /// Returns the result of `tasks/get` in a record.
@@ -597,7 +596,7 @@ pub(super) fn failed(record: &TaskRecord, revision: Revision, time: String) -> O
     let mut error = ErrorObject::internal(NODE_FAILED);
     error.code = error.code.at_revision(revision);
     let error = Json::from_serialize(&error).ok()?;
-    let task = task_of(&record.task)?.status_message(NODE_FAILED).last_updated_at(time);
+    let task = detailed_of(&record.task)?.task.status_message(NODE_FAILED).last_updated_at(time);
     let details = Details { error: Some(error.clone()), ..Details::from_record(record) };
     let details = Details { result: None, inputs: None, ..details };
     let task = GetTaskResult::from(DetailedTask::failed(task, error)).to_json_at(revision).ok()?;

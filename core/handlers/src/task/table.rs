@@ -6,12 +6,12 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use core::time::Duration;
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json};
+use mcp_sansio::jsonrpc::{ErrorObject, Json};
 use mcp_sansio::peer::{Limits, Request, RequestHandle, ServerMachine};
 use mcp_sansio::protocol::{
     CallToolResult, CreateTaskResult, InputRequiredResult, ProgressParams, SerializeAt, Task,
 };
-use mcp_sansio::{Era, Instant};
+use mcp_sansio::{Era, ErrorCode, Instant};
 use mcp_sansio_collections::{Deadlines, Key, Slab};
 
 use super::client_requested::failure_of;
@@ -407,7 +407,7 @@ impl TaskTable {
         let params = params.to_json_at(entry.request.revision).ok()?;
         let call = entry.request.handle;
         let mut waiting = entry.waiting.iter().map(|waiting| waiting.handle);
-        let here = waiting.find(|waiting| waiting.connection() == call.connection());
+        let here = waiting.find(|waiting| waiting.is_on_connection_of(call));
         Some((here.unwrap_or(call), params))
     }
 

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, JsonError, RawJson};
 use mcp_sansio::peer::{MethodName, Request, RequestHandle};
-use mcp_sansio::protocol::{CancelTaskResult, GetTaskResult, Method, SerializeAt};
+use mcp_sansio::protocol::{CancelTaskResult, DetailedTask, GetTaskResult, SerializeAt};
+use mcp_sansio::{Instant, Method};
 use mcp_sansio_collections::Key;
 
 use super::client_requested::Answer;
@@ -202,7 +202,9 @@ impl TaskTable {
         let written = match &request.method {
             // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]
             MethodName::Known(Method::TasksGet) => {
-                GetTaskResult::from(entry.detailed()).to_json_at(request.revision)
+                let detailed = entry.detailed();
+                check_declared(&detailed, request)?;
+                GetTaskResult::from(detailed).to_json_at(request.revision)
             }
             // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-033]
             _ => CancelTaskResult::default().to_json_at(request.revision),
@@ -250,6 +252,19 @@ impl TaskTable {
         #[cfg(feature = "http")]
         self.note_unwritten(key, true);
     }
+}
+
+/// Checks that the client of a request supports the input requests that its response contains: it
+/// may declare less than at the call.
+// MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005],
+// MCP 2026-07-28 schema.json#RequestMetaObject [CAP-020]
+pub(super) fn check_declared(
+    task: &DetailedTask,
+    request: &Request<'_>,
+) -> Result<(), ErrorObject<'static>> {
+    let open = task.input_requests.as_ref();
+    let missing = open.and_then(|them| them.missing(request.capabilities, request.revision));
+    missing.map_or(Ok(()), |capability| Err(capability.missing()))
 }
 
 pub(super) fn written_task(written: Result<Json, JsonError>) -> Result<Json, ErrorObject<'static>> {

@@ -6,9 +6,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use mcp_sansio::Instant;
 use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, ServerTransmit};
-use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::{Instant, LoggingLevel};
 use mcp_sansio_handlers::endpoint::{
     Endpoint, HandlerCall, HandlerPoll, HttpServer, PendingHandler, ServerEndpoint,
 };

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::Event;
-use mcp_sansio::protocol::{LoggingLevel, Method, Prompt, Resource, TextResourceContents};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::protocol::{Prompt, Resource, TextResourceContents};
+use mcp_sansio::{Era, LoggingLevel, Method, Revision};
 use mcp_sansio_handlers::{Call, ClientError, Host, NoArguments, ReadResource, Server};
 
 use crate::{Place, connect, connect_host, text};

@@ -1,13 +1,13 @@
 //! Editing the catalog of a server while clients are connected.
 
 use mcp_sansio::catalog::CatalogError;
-use mcp_sansio::jsonrpc::{ErrorCode, RawJson};
+use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::{
-    ElicitParams, ElicitResult, Method, Prompt, PromptMessage, PromptsCapability, Resource,
+    ElicitParams, ElicitResult, Prompt, PromptMessage, PromptsCapability, Resource,
     ResourceContents, ResourceTemplate, ResourcesCapability, SubscriptionFilter,
     TextResourceContents, Tool, ToolsCapability,
 };
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::{Era, ErrorCode, Method, Revision};
 use mcp_sansio_handlers::{Call, Elicit, Host, HostRequest, NoArguments, ReadResource, Server};
 
 use crate::{connect, connect_host, text};

@@ -1,6 +1,7 @@
 //! Middleware around the calls of a client.
 
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use mcp_sansio::jsonrpc::{Json, RawJson};
@@ -363,6 +364,48 @@ fn calls_beyond_the_rate_limit_of_a_connection_wait_or_are_not_sent() {
     assert_eq!(pair.now().saturating_since(started), SECOND);
     let (other, mut pair) = connect_host(&server(), host, Revision::V2026_07_28);
     assert!(Drive::call(&mut pair, &other).is_ok(), "another connection has its own bucket");
+}
+
+#[test]
+fn the_clock_of_middleware_includes_the_time_in_which_nothing_drove_the_connection() {
+    let records = Log::default();
+    let log = Arc::clone(&records);
+    let log = AccessLog::new(move |record| {
+        log.lock().unwrap().push(format!("{:?} {:?}", record.started, record.duration));
+    });
+    let host =
+        Host::new("host", "1").call_middleware(log).call_middleware(RateLimit::new(1, SECOND));
+    let (client, mut pair) = connect_host(&server(), host.clone(), Revision::LATEST);
+    // Moves the clock of the first pair, which is idle meanwhile.
+    let (_, other) = connect_host(&server(), host, Revision::LATEST);
+    let mut other = Pair::with_clock(other.transport, pair.clock());
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        other.advance(SECOND);
+        expected.extend([(); 2].map(|()| format!("{:?} {:?}", pair.now(), Duration::ZERO)));
+        Drive::call(&mut pair, &client).unwrap();
+        let refused = Drive::call(&mut pair, &client);
+        let Err(ClientError::RateExceeded { retry_after }) = refused else { panic!("{refused:?}") };
+        assert_eq!(retry_after, SECOND);
+    }
+    assert_eq!(*records.lock().unwrap(), expected);
+}
+
+#[test]
+fn the_time_in_which_nothing_drove_the_connection_is_not_the_duration_of_a_dropped_call() {
+    let records = Log::default();
+    let log = Arc::clone(&records);
+    let log = AccessLog::new(move |record| {
+        log.lock().unwrap().push(format!("{:?} {:?}", record.started, record.duration));
+    });
+    let host = Host::new("host", "1").call_middleware(log);
+    let (client, mut pair) = connect_host(&server(), host, Revision::LATEST);
+    let mut call = Box::pin(client.call_tool("echo", &oslo()).into_future());
+    assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    // The clock of the connection moves, and the call is dropped before it is polled again.
+    pair.advance(SECOND);
+    drop(call);
+    assert_eq!(*records.lock().unwrap(), [format!("{:?} {:?}", pair.now(), Duration::ZERO)]);
 }
 
 #[test]

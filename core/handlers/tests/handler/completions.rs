@@ -1,11 +1,12 @@
 //! Completions of single arguments.
 
-use mcp_sansio::Revision;
+use mcp_sansio::ErrorCode;
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::protocol::{
-    Capability, CompleteParams, CompletionArgument, CompletionContext, CompletionReference, Map,
+    CompleteParams, CompletionArgument, CompletionContext, CompletionReference, Map,
     PromptReference, ResourceTemplate, ResourceTemplateReference, TextResourceContents,
 };
+use mcp_sansio::{Capability, Revision};
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Call, ReadResource, Server, ServerItem, State};
 
@@ -94,7 +95,10 @@ fn each_argument_has_its_own_handler() {
             // Without a handler for all arguments, nothing completes the others.
             assert!(complete(&mut both, template(uri), "chapter").is_empty());
         }
-        assert!(complete(&mut both, prompt("review"), "no such argument").is_empty());
+        let unknown = CompletionArgument::new("no such argument", "");
+        let params = CompleteParams::new(prompt("review"), unknown);
+        let refused = both.1.run(both.0.complete(&params)).unwrap_err();
+        assert_eq!(refused.as_refusal().unwrap().code, ErrorCode::INVALID_PARAMS, "{refused}");
     }
 }
 
@@ -108,7 +112,7 @@ fn other_arguments_are_completed_by_the_handler_for_all() {
         let mut both = connect(&server.prompt("review", "", review), Revision::LATEST);
         assert_eq!(complete(&mut both, template("books:///4/1"), "isbn"), ["42"]);
         assert_eq!(complete(&mut both, template("books:///4/1"), "chapter"), ["else Ru"]);
-        assert_eq!(complete(&mut both, prompt("review"), "isbn"), ["else Ru"]);
+        assert_eq!(complete(&mut both, prompt("review"), "style"), ["else Ru"]);
     }
 }
 

@@ -2,8 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CloseReason, CommandError, Event, Failure};
-use mcp_sansio::protocol::{Capability, Method};
-use mcp_sansio::{Era, Instant, Revision, Revisions};
+use mcp_sansio::{Capability, Era, Instant, Method, Revision, Revisions};
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{Call, ClientError, Host, NoArguments, SendError, Server};
 

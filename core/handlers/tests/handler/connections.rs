@@ -1,13 +1,12 @@
 //! Commands that reach all connections of a server.
 
-use mcp_sansio::Revision;
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
-    Capability, CompleteParams, CompletionArgument, CompletionReference, LoggingLevel, Method,
-    Prompt, PromptArgument, PromptMessage, PromptReference, Resource, ResourceContents,
-    SubscriptionFilter, TextResourceContents,
+    CompleteParams, CompletionArgument, CompletionReference, Prompt, PromptArgument, PromptMessage,
+    PromptReference, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
 };
+use mcp_sansio::{Capability, LoggingLevel, Method, Revision};
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{
     Call, CatalogEdit, Client, Connections, HandlerError, Host, NoArguments, ReadResource,

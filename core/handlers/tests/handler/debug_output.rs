@@ -98,3 +98,27 @@ fn debug_output_never_contains_secrets() {
         }
     }
 }
+
+/// Prints the fields that the macro names, and no others.
+struct Login<T> {
+    user: T,
+    password: &'static str,
+}
+
+mcp_sansio::partial_debug! { impl<T: std::fmt::Debug> Debug for Login<T> { user, .. } }
+
+struct Password(&'static str);
+
+mcp_sansio::partial_debug! { impl Debug for Password(..) }
+
+struct Unnamed(&'static str);
+
+mcp_sansio::partial_debug! { impl Debug for Unnamed }
+
+#[test]
+fn a_type_that_prints_a_part_prints_its_name_and_the_named_fields() {
+    let login = Login { user: 7, password: SECRET };
+    assert_eq!(format!("{login:?}"), "Login { user: 7, .. }");
+    assert_eq!(format!("{:?} {:?}", Password(SECRET), Unnamed(SECRET)), "Password(..) Unnamed");
+    assert_eq!([login.password, Password(SECRET).0, Unnamed(SECRET).0], [SECRET; 3]);
+}

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use mcp_sansio::gate::MethodKind;
 use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::protocol::{Method, Side};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::{Era, Method, Revision, Side};
 use serde_json::{Value, json};
 
 use crate::duplicate_members::{

@@ -7,9 +7,9 @@ use mcp_sansio::gate::MethodKind;
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
     CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Role, Root,
-    SamplingContent, Side,
+    SamplingContent,
 };
-use mcp_sansio::{Era, Instant, Revision, Revisions};
+use mcp_sansio::{Era, Instant, Revision, Revisions, Side};
 use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint};
 use mcp_sansio_handlers::{Client, Host, HostRequest};
 use serde_json::{Value, json};

@@ -74,7 +74,7 @@ fn a_path_with_an_extra_character_is_refused() {
         format!("{well_known}/MCP"),
         well_known.to_owned(),
         "//mcp".to_owned(),
-        "/mcp/".to_owned(),
+        "/mcp//".to_owned(),
         "/%6dcp".to_owned(),
         "/mcp%2f".to_owned(),
         "/mcp;x".to_owned(),

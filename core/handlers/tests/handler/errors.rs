@@ -2,11 +2,11 @@
 
 use std::error::Error;
 
-use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::protocol::{
     CallToolResult, ElicitParams, ElicitResult, Map, Resource, TextResourceContents,
 };
+use mcp_sansio::{ErrorCode, Revision};
 use mcp_sansio_handlers::{
     Call, Client, Elicit, HandlerError, Host, HostRequest, IntoHandlerError, NoArguments,
     ReadResource, Server, State, Structured, blocking, fallible,
@@ -86,11 +86,10 @@ fn an_error_of_the_application_says_how_it_is_shown() {
         .tool("quota", "", fallible(quota))
         .structured_tool("structured", "", fallible(structured))
         .tool("blocking", "", fallible(blocking(quota)))
-        .tool("wrapped", "", blocking(fallible(quota)))
         .tool(
-            "wrapped_state",
+            "blocking_state",
             "",
-            blocking(fallible(|_: Call<NoArguments>, name: State<&'static str>| {
+            fallible(blocking(|_: Call<NoArguments>, name: State<&'static str>| {
                 Err::<(), _>(StoreError::NotFound(*name))
             })),
         )
@@ -103,9 +102,9 @@ fn an_error_of_the_application_says_how_it_is_shown() {
         )
         .tool("text", "", fallible(|_: Call<NoArguments>| Err::<(), _>("no such note")));
     let unmet = Server::new("s", "1").tool(
-        "wrapped",
+        "blocking",
         "",
-        blocking(fallible(|_: Call<NoArguments>, _: State<&'static str>| Ok::<_, StoreError>(()))),
+        fallible(blocking(|_: Call<NoArguments>, _: State<&'static str>| Ok::<_, StoreError>(()))),
     );
     assert!(unmet.endpoint(42).unwrap_err().to_string().contains("&str"));
     for revision in Revision::ALL {
@@ -114,13 +113,13 @@ fn an_error_of_the_application_says_how_it_is_shown() {
             ("failed", "no note `a`"),
             ("structured", "no note `s`"),
             ("state", "no note `n`"),
-            ("wrapped_state", "no note `n`"),
+            ("blocking_state", "no note `n`"),
             ("text", "no such note"),
         ] {
             let result = call(&mut both, tool);
             assert_eq!((result.is_error, text(&result)), (Some(true), message), "{tool}");
         }
-        for tool in ["quota", "blocking", "wrapped"] {
+        for tool in ["quota", "blocking"] {
             let error = refusal(&mut both, tool);
             assert_eq!((error.code.0, &*error.message), (429, "too many notes"), "{tool}");
             assert_eq!(error.data.unwrap().as_str(), "[7]");

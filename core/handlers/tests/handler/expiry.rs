@@ -7,10 +7,8 @@ use mcp_sansio::http::{
     ResponseHead,
 };
 use mcp_sansio::peer::Status;
-use mcp_sansio::protocol::{
-    Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
-};
-use mcp_sansio::{Instant, Principal, Revision, Revisions};
+use mcp_sansio::protocol::{Resource, ResourceContents, SubscriptionFilter, TextResourceContents};
+use mcp_sansio::{Instant, Method, Principal, Revision, Revisions};
 use mcp_sansio_handlers::{Authorization, Call, Client, Host, NoArguments, ReadResource, Server};
 use mcp_sansio_oauth::protected_resource::{
     ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_sansio::protocol::Side;
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{Revision, Revisions, Side};
 use mcp_sansio_handlers::extension::{
-    ExtensionGateError, ExtensionMethod, ExtensionNotification, HostExtension, ServerExtension,
+    Extension, ExtensionGateError, ExtensionMethod, ExtensionNotification,
 };
 use mcp_sansio_handlers::{
     Call, Client, ClientError, HandlerError, Host, HostRequest, NoArguments, Server,
@@ -43,7 +42,7 @@ fn keep(strokes: &Strokes) -> impl Fn(Stroke) + Send + Sync + 'static {
 
 /// Returns a server that keeps the strokes that it receives.
 fn server(received: &Strokes) -> Server {
-    let paint = ServerExtension::new(ID).unwrap().notification(&STROKE, keep(received));
+    let paint = Extension::new(ID).unwrap().notification(&STROKE, keep(received));
     Server::new("s", "1")
         .extension(paint)
         .tool("draw", "", |call: Call<NoArguments>| {
@@ -63,7 +62,7 @@ fn server(received: &Strokes) -> Server {
 
 /// Returns a host that keeps the strokes that it receives.
 fn host(received: &Strokes) -> Host {
-    let paint = HostExtension::new(ID).unwrap().notification(&DRAWN, keep(received)).request(
+    let paint = Extension::new(ID).unwrap().notification(&DRAWN, keep(received)).request(
         &COLOUR,
         |request: HostRequest<Stroke>| match request.params.length {
             3 => Ok(Colour { name: "blue".into() }),

@@ -3,15 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use mcp_sansio::catalog::CatalogError;
-use mcp_sansio::jsonrpc::{ErrorCode, Json, RawJson};
+use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{CloseReason, OpeningFailure};
-use mcp_sansio::protocol::{
-    Capability, ExtensionError, ExtensionRequirement, Resource, Side, TextResourceContents,
-};
-use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_handlers::extension::{
-    ExtensionGateError, ExtensionMethod, HostExtension, ServerExtension,
-};
+use mcp_sansio::protocol::{ExtensionError, ExtensionRequirement, Resource, TextResourceContents};
+use mcp_sansio::{Capability, ErrorCode, Instant, Revision, Revisions, Side};
+use mcp_sansio_handlers::extension::{Extension, ExtensionGateError, ExtensionMethod};
 use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest};
 use mcp_sansio_handlers::{
     Call, ClientError, HandlerError, Host, HostRequest, NoArguments, ReadResource, Server,
@@ -40,8 +36,8 @@ struct Sum {
     sum: i64,
 }
 
-fn sums() -> ServerExtension {
-    ServerExtension::new(ID)
+fn sums() -> Extension {
+    Extension::new(ID)
         .unwrap()
         .settings(&json!({ "max": 3, "nested": { "nothing": null } }))
         .unwrap()
@@ -64,7 +60,7 @@ fn server() -> Server {
 }
 
 fn host() -> Host {
-    Host::new("host", "1").extension(HostExtension::new(ID).unwrap())
+    Host::new("host", "1").extension(Extension::new(ID).unwrap())
 }
 
 #[test]
@@ -100,7 +96,7 @@ fn the_middleware_of_extensions_runs_where_the_application_registers_them() {
     };
     // Each adds its own, and can do nothing about those of the others.
     let one = || sums().middleware(note("one outer")).middleware(note("one inner"));
-    let other = || ServerExtension::new("com.example/other").unwrap().middleware(note("other"));
+    let other = || Extension::new("com.example/other").unwrap().middleware(note("other"));
     let server = || Server::new("s", "1").tool("t", "", |_: Call<NoArguments>| "t");
     let servers = [
         server().middleware(note("app")).extension(one()).extension(other()),
@@ -141,7 +137,7 @@ fn a_handler_sees_unknown_extensions_of_the_client_as_they_were_sent() {
     // Rule: [EXT-011].
     let settings = json!({ "a": [null, { "b": null }], "c": "\u{e9}" });
     for revision in DECLARED {
-        let theirs = HostExtension::new("org.example/theirs").unwrap().settings(&settings).unwrap();
+        let theirs = Extension::new("org.example/theirs").unwrap().settings(&settings).unwrap();
         let (client, mut pair) =
             connect_host(&server(), Host::new("h", "1").extension(theirs), revision);
         let declared = pair.run(client.call_tool("declared", &NoArguments {})).unwrap();
@@ -175,7 +171,7 @@ fn a_client_that_did_not_declare_an_extension_is_refused_with_its_name() {
 fn a_method_for_any_client_needs_no_declaration() {
     const OPEN: ExtensionMethod<NoArguments, Sum> =
         ExtensionMethod::new("com.example/open", "open/sum").from_any_client();
-    let open = ServerExtension::new("com.example/open").unwrap();
+    let open = Extension::new("com.example/open").unwrap();
     let open = open.request(&OPEN, |_: Call<NoArguments>| Sum { sum: 0 });
     let (client, mut pair) = connect(&Server::new("s", "1").extension(open), Revision::LATEST);
     let result = pair.run(client.call_other(OPEN.name(), RawJson::EMPTY_OBJECT)).unwrap();
@@ -255,21 +251,21 @@ fn problem(server: &Server) -> ExtensionError {
 fn an_identifier_has_a_vendor_and_a_name() {
     // Rule: [EXT-001].
     for id in ["sums", "", "/sums", "1.example/sums", "com.example/-"] {
-        assert!(ServerExtension::<mcp_sansio_handlers::ThreadSafe>::new(id).is_err(), "{id}");
-        assert!(HostExtension::<mcp_sansio_handlers::ThreadSafe>::new(id).is_err(), "{id}");
+        assert!(Extension::<mcp_sansio_handlers::ThreadSafe>::new(id).is_err(), "{id}");
+        assert!(Extension::<mcp_sansio_handlers::ThreadSafe>::new(id).is_err(), "{id}");
     }
-    let settings = ServerExtension::<mcp_sansio_handlers::ThreadSafe>::new(ID).unwrap();
+    let settings = Extension::<mcp_sansio_handlers::ThreadSafe>::new(ID).unwrap();
     assert!(matches!(settings.settings("text"), Err(ExtensionError::InvalidSettings { .. })));
 }
 
 #[test]
 fn an_identifier_is_registered_once() {
     // Rule: [EXT-020].
-    let other = ServerExtension::new("com.example/other").unwrap();
+    let other = Extension::new("com.example/other").unwrap();
     assert!(server().extension(other).endpoint(7).is_ok());
-    let again = server().extension(ServerExtension::new(ID).unwrap());
+    let again = server().extension(Extension::new(ID).unwrap());
     assert_eq!(problem(&again), ExtensionError::Duplicate { id: ID.into() });
-    let tasks = ServerExtension::new("io.modelcontextprotocol/tasks").unwrap();
+    let tasks = Extension::new("io.modelcontextprotocol/tasks").unwrap();
     let tasks = Server::new("s", "1").tasks(crate::task_client::settings()).extension(tasks);
     assert!(matches!(problem(&tasks), ExtensionError::Duplicate { .. }));
 }
@@ -283,7 +279,7 @@ fn the_name_of_a_method_is_taken_once() {
     const NOTE: ExtensionMethod<NoArguments, Sum> =
         ExtensionMethod::new(OTHER, "notifications/progress");
     let other = |method| {
-        let other = ServerExtension::new(OTHER).unwrap();
+        let other = Extension::new(OTHER).unwrap();
         other.request(method, |_: Call<NoArguments>| Sum { sum: 0 })
     };
     let echo = |call: Call<Json>| call.arguments.clone();
@@ -297,17 +293,38 @@ fn the_name_of_a_method_is_taken_once() {
     ] {
         assert!(matches!(problem(&server), ExtensionError::MethodTaken { .. }), "{server:?}");
     }
-    let foreign = Server::new("s", "1").extension(
-        ServerExtension::new(OTHER).unwrap().request(&SUM, |_: Call<Numbers>| Sum { sum: 0 }),
-    );
+    let foreign = Server::new("s", "1")
+        .extension(Extension::new(OTHER).unwrap().request(&SUM, |_: Call<Numbers>| Sum { sum: 0 }));
     assert!(matches!(problem(&foreign), ExtensionError::ForeignMethod { .. }));
+}
+
+#[test]
+fn a_side_registers_only_what_it_can_handle() {
+    let answers =
+        || Extension::new(ID).unwrap().request(&ASK, |_: Call<NoArguments>| Sum { sum: 0 });
+    let foreign = ExtensionError::ForeignMethod { id: ID.into(), method: ASK.name().into() };
+    assert_eq!(problem(&Server::new("s", "1").extension(answers())), foreign);
+    let refused = |extension| {
+        let (client, endpoint) = Host::new("h", "1").extension(extension).connect(7, Instant::ZERO);
+        let mut pair = Pair::new(Stream::new(server().endpoint(7).unwrap(), endpoint));
+        match pair.run(client.opened()).unwrap_err() {
+            CloseReason::OpeningFailed(OpeningFailure::Extension(problem)) => *problem,
+            reason => panic!("{reason}"),
+        }
+    };
+    let foreign = ExtensionError::ForeignMethod { id: ID.into(), method: SUM.name().into() };
+    assert_eq!(refused(sums()), foreign);
+    let layer =
+        async |request: ServerRequest, next: Next| -> MiddlewareResult { next.run(request).await };
+    let layered = refused(Extension::new(ID).unwrap().middleware(layer));
+    assert!(layered.to_string().contains("use `message_middleware`"), "{layered}");
 }
 
 #[test]
 fn requirements_are_checked_when_all_is_registered() {
     // Rule: [EXT-022] [EXT-023] [EXT-024].
     let needs = || {
-        let needs = ServerExtension::new("com.example/needs").unwrap();
+        let needs = Extension::new("com.example/needs").unwrap();
         needs.requires(Capability::Resources).requires_extension(ID)
     };
     let resource = |server: Server| {
@@ -330,7 +347,7 @@ fn requirements_are_checked_when_all_is_registered() {
 #[test]
 fn a_host_with_an_unmet_requirement_sends_nothing() {
     // Rule: [EXT-019] [EXT-023].
-    let needs = || HostExtension::new("com.example/needs").unwrap().requires(Capability::Roots);
+    let needs = || Extension::new("com.example/needs").unwrap().requires(Capability::Roots);
     let (client, endpoint) = Host::new("h", "1").extension(needs()).connect(7, Instant::ZERO);
     let mut pair = Pair::new(Stream::new(server().endpoint(7).unwrap(), endpoint));
     let reason = pair.run(client.opened()).unwrap_err();
@@ -364,7 +381,7 @@ fn a_host_answers_requests_of_an_extension_that_the_server_declared() {
         (asked(json!({ ID: {} })).expect(r#"{"id":7,"error":{"code":-32601}}"#), false),
         (asked(json!({})).expect(r#"{"id":7,"error":{"code":-32601}}"#), true),
     ] {
-        let mut registered = HostExtension::new(ID).unwrap();
+        let mut registered = Extension::new(ID).unwrap();
         if extension {
             registered =
                 registered.request(&ASK, async |_: HostRequest<NoArguments>| Sum { sum: 5 });

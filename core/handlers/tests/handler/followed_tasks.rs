@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::ErrorCode;
+use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CloseReason, Failure};
 use mcp_sansio::protocol::{ElicitParams, ElicitResult};
+use mcp_sansio::{ErrorCode, Revision};
+use mcp_sansio_handlers::middleware::ResponseAction;
 use mcp_sansio_handlers::{
     Call, Client, ClientError, HandlerError, Host, HostRequest, NoArguments, Server,
 };
 use mcp_sansio_test::{Pair, Script, Stream, StreamPair};
 
+use crate::message_middleware::Around;
 use crate::task_client::{Gate, settings};
 use crate::{connect_host, tasks_input, text};
 
@@ -162,6 +164,19 @@ fn dropping_a_call_cancels_its_task() {
 }
 
 #[test]
+fn a_dropped_call_cancels_its_task_though_the_command_queue_is_full() {
+    // Rule: [TASK-034].
+    let mut limits = mcp_sansio::peer::Limits::DEFAULT;
+    limits.commands_max = 2;
+    let (client, mut pair) = link(&server(&Gate::default()), host().limits(limits));
+    let call = pair.start(client.call_tool("slow", &NoArguments {}));
+    while client.set_log_level(mcp_sansio::LoggingLevel::Info).is_ok() {}
+    drop(call);
+    pair.run_until_idle();
+    assert_eq!(sent(&pair, "tasks/cancel"), 1);
+}
+
+#[test]
 fn the_input_requests_of_a_task_reach_the_host_once() {
     // Rule: [TASK-032].
     let gate = Gate::default();
@@ -264,4 +279,22 @@ fn a_status_request_without_an_answer_does_not_end_the_task() {
     pair.run(client.opened()).unwrap();
     let result = pair.run(client.call_tool("t", &NoArguments {})).unwrap();
     assert_eq!(text(&result), "42");
+}
+
+#[test]
+fn a_task_that_cannot_be_read_is_lost_and_cancelled() {
+    let unreadable = Around {
+        response: Some(|_, result| {
+            let changed = result.to_string().replace(r#""status":"working""#, r#""status":5"#);
+            ResponseAction::Replace(RawJson::parse(&changed).unwrap().into())
+        }),
+        ..Around::default()
+    };
+    let gate = Gate::default();
+    let (client, mut pair) = link(&server(&gate), host().message_middleware(unreadable));
+    let error = pair.run(client.call_tool("slow", &NoArguments {})).unwrap_err();
+    assert!(matches!(error, ClientError::TaskLost(_)), "{error:?}");
+    assert!(error.to_string().contains("status"), "{error}");
+    pair.run_until_idle();
+    assert_eq!(sent(&pair, "tasks/cancel"), 1);
 }

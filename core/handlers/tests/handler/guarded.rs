@@ -101,7 +101,10 @@ impl Wake for CountingWaker {
 impl<K: Threading> Guarded<K> {
     /// Creates a connection that is not open yet. Opening it requires a token.
     pub(crate) fn new(host: &Host<K>) -> (Client, Self) {
-        let options = http::HttpClientOptions::new(Location::parse(MCP).unwrap());
+        let mut limits = http::ClientLimits::DEFAULT;
+        // Calls do not read the list of tools.
+        limits.refresh_pages_max = 0;
+        let options = http::HttpClientOptions::new(Location::parse(MCP).unwrap()).limits(limits);
         let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
         let it = Self {
             endpoint: Some(endpoint),

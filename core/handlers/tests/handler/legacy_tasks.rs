@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
-use mcp_sansio::protocol::{CallToolResult, LoggingLevel, TaskSupport};
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::protocol::{CallToolResult, TaskSupport};
+use mcp_sansio::{ErrorCode, LoggingLevel, Revision};
 use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server, TaskSettings};
 use serde_json::{Value, json};
 
@@ -200,7 +200,7 @@ fn task_support_of_a_tool_is_enforced() {
     assert_eq!(client.error("tools/call", json!({ "name": "plain", "task": {} })), -32601);
     assert_eq!(client.error("tools/call", json!({ "name": "required" })), -32601);
     assert_eq!(text(&client.result("tools/call", json!({ "name": "plain" }))), "plain");
-    for task in [json!(5), json!([]), json!({ "ttl": "long" }), json!({ "ttl": -1 })] {
+    for task in [json!(5), json!([5]), json!({ "ttl": "long" }), json!({ "ttl": -1 })] {
         let params = json!({ "name": "slow", "task": task });
         assert_eq!(client.error("tools/call", params), -32602, "{task}");
     }

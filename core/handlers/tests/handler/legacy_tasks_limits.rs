@@ -27,6 +27,8 @@ fn a_client_may_shorten_the_ttl_but_not_extend_it() {
         (json!({ "ttl": 5000 }), 5000),
         (json!({ "ttl": 5000.0 }), 5000),
         (json!({}), 60_000),
+        // As PHP writes an empty object.
+        (json!([]), 60_000),
         (json!({ "ttl": 9_007_199_254_740_991_u64 }), 60_000),
         (json!({ "ttl": 0 }), 1000),
     ] {
@@ -90,6 +92,20 @@ fn listing_returns_every_task_once_while_tasks_come_and_go() {
     }
     let last = client.result("tasks/list", json!({ "cursor": "250" }));
     assert_eq!(last, json!({ "tasks": [] }));
+}
+
+#[test]
+fn a_cursor_from_before_the_last_task_was_removed_skips_no_later_task() {
+    // Rule: [TASK-017].
+    let (_, mut client) = client();
+    let ids: Vec<String> = (0..2).map(|_| client.task("quick")).collect();
+    client.pass(Duration::from_secs(60));
+    assert_eq!(client.error("tasks/get", json!({ "taskId": ids[0] })), -32602);
+    assert_eq!(client.error("tasks/list", json!({ "cursor": "2" })), -32602);
+    let later: Vec<String> = (0..3).map(|_| client.task("quick")).collect();
+    let listed = client.result("tasks/list", json!({ "cursor": "2" }));
+    let listed = listed["tasks"].as_array().unwrap().iter().map(|task| &task["taskId"]);
+    assert!(listed.eq(&later));
 }
 
 #[test]

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mcp_sansio::Revision;
 use mcp_sansio::peer::Limits;
-use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::{LoggingLevel, Revision};
 use mcp_sansio_handlers::{Call, ClientError, Context, NoArguments, SendError, Server, blocking};
 
 use crate::{connect, text};

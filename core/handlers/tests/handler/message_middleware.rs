@@ -2,15 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson};
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp_sansio::peer::{CommandError, Event};
 use mcp_sansio::protocol::{
-    ElicitParams, ElicitResult, LoggingLevel, Method, Resource, Side, SubscriptionFilter,
-    TextResourceContents, Tool,
+    ElicitParams, ElicitResult, Resource, SubscriptionFilter, TextResourceContents, Tool,
 };
-use mcp_sansio::{Era, Instant, Revision, Revisions};
+use mcp_sansio::{Era, ErrorCode, Instant, LoggingLevel, Method, Revision, Revisions, Side};
 use mcp_sansio_handlers::endpoint::Endpoint;
-use mcp_sansio_handlers::extension::{HostExtension, ServerExtension};
+use mcp_sansio_handlers::extension::Extension;
 use mcp_sansio_handlers::middleware::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
     ResponseAction,
@@ -79,10 +78,10 @@ impl MessageMiddleware for Log {
 
 /// Functions around messages.
 #[derive(Default)]
-struct Around {
-    notification: Option<fn(&MiddlewareMessage<'_>) -> NotificationAction>,
-    request: Option<fn(&MiddlewareMessage<'_>) -> RequestAction>,
-    response: Option<fn(&MiddlewareResponse<'_>, Value) -> ResponseAction>,
+pub(crate) struct Around {
+    pub(crate) notification: Option<fn(&MiddlewareMessage<'_>) -> NotificationAction>,
+    pub(crate) request: Option<fn(&MiddlewareMessage<'_>) -> RequestAction>,
+    pub(crate) response: Option<fn(&MiddlewareResponse<'_>, Value) -> ResponseAction>,
 }
 
 impl MessageMiddleware for Around {
@@ -733,8 +732,8 @@ fn an_extension_has_middleware_where_the_application_registers_it() {
     // Rule: [EXT-034] [EXT-035].
     let lines = Lines::default();
     let log = |name| Log { name, lines: Arc::clone(&lines) };
-    let of_server = ServerExtension::new("com.example/a").unwrap();
-    let of_host = HostExtension::new("com.example/a").unwrap();
+    let of_server = Extension::new("com.example/a").unwrap();
+    let of_host = Extension::new("com.example/a").unwrap();
     let server = server()
         .message_middleware(log("first"))
         .extension(of_server.message_middleware(log("extension")))
@@ -786,4 +785,27 @@ fn changed_messages_are_checked_like_those_of_the_peer() {
             }
         });
     }
+}
+
+#[test]
+fn a_result_whose_metadata_is_null_can_be_changed() {
+    let described = Around {
+        response: Some(|_, result| {
+            let mut value: Value = RawJson::from_serialize(&result).unwrap().decode().unwrap();
+            value["seen"] = json!(true);
+            ResponseAction::Replace(json_of(&value))
+        }),
+        ..Around::default()
+    };
+    let script = mcp_sansio_test::Script::server(Revision::V2025_11_25)
+        .expect(r#"{"method":"tools/call"}"#)
+        .reply(r#"{"content":[],"_meta":null}"#);
+    let host = Host::new("h", "1").revisions(Revisions::only(Revision::V2025_11_25));
+    let host = host.message_middleware(described);
+    let (client, endpoint) = host.connect(42, Instant::ZERO);
+    let mut pair = Pair::new(Stream::new(script, endpoint));
+    pair.run(client.opened()).unwrap();
+    let params = json!({ "name": "t", "arguments": {} });
+    let result = pair.run(method(&client, Method::ToolsCall, &params)).unwrap();
+    assert!(result.as_str().contains(r#""seen":true"#), "{result:?}");
 }

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson, RequestId};
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, RequestId};
 use mcp_sansio::protocol::{
     CallToolResult, CompleteParams, CompletionArgument, ElicitParams, ElicitResult, ElicitSchema,
-    Method, PromptReference, Resource, TaskSupport, TextResourceContents,
+    PromptReference, Resource, TaskSupport, TextResourceContents,
 };
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{ErrorCode, Method, Revision, Revisions};
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::handler::ResultBody;
 use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest};

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use mcp_sansio::catalog::{CompiledSchema, Validator};
-use mcp_sansio::jsonrpc::{ErrorCode, Json, RawJson};
+use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::protocol::{GetPromptResult, PromptMessage, Resource, TextResourceContents};
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{ErrorCode, Revision, Revisions};
 use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest};
 use mcp_sansio_handlers::{Call, Client, ClientError, Host, NoArguments, ReadResource, Server};
 use mcp_sansio_test::{Pair, Transport};

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::peer::Timeouts;
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::{ErrorCode, Instant, Revision, Revisions};
 use mcp_sansio_handlers::middleware::{
     AccessLog, AccessOutcome, MiddlewareResult, Next, RateLimit, ServerRequest, when,
 };

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_sansio::catalog::Audience;
-use mcp_sansio::jsonrpc::{ErrorCode, RawJson};
+use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::{
-    CacheHints, Method, Prompt, Resource, ResourceTemplate, TextResourceContents, Tool,
+    CacheHints, Prompt, Resource, ResourceTemplate, TextResourceContents, Tool,
 };
-use mcp_sansio::{Principal, Revision, Revisions};
+use mcp_sansio::{ErrorCode, Method, Principal, Revision, Revisions};
 use mcp_sansio_handlers::handler::ResultBody;
 use mcp_sansio_handlers::middleware::{AccessLog, MiddlewareResult, Next, ServerRequest};
 use mcp_sansio_handlers::{

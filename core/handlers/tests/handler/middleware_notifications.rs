@@ -4,11 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::peer::Event;
-use mcp_sansio::protocol::{
-    LoggingLevel, Resource, Side, SubscriptionFilter, TextResourceContents,
-};
-use mcp_sansio::{Revision, Revisions};
-use mcp_sansio_handlers::extension::{ExtensionNotification, HostExtension, ServerExtension};
+use mcp_sansio::protocol::{Resource, SubscriptionFilter, TextResourceContents};
+use mcp_sansio::{LoggingLevel, Revision, Revisions, Side};
+use mcp_sansio_handlers::extension::{Extension, ExtensionNotification};
 use mcp_sansio_handlers::middleware::{MiddlewareMessage, NotificationAction};
 use mcp_sansio_handlers::{Call, Client, Host, NoArguments, ReadResource, Server};
 use mcp_sansio_test::{Pair, Transport};
@@ -38,7 +36,7 @@ fn replaced(value: &Value) -> NotificationAction {
 /// others.
 fn server(gate: &Gate, received: &Lines) -> Server {
     let (gate, received) = (gate.clone(), Arc::clone(received));
-    let paint = ServerExtension::new(ID).unwrap().notification(&STROKE, move |stroke: Value| {
+    let paint = Extension::new(ID).unwrap().notification(&STROKE, move |stroke: Value| {
         received.lock().unwrap().push(stroke.to_string());
     });
     Server::new("s", "1")
@@ -90,7 +88,7 @@ fn paint<T: Transport>(
 
 fn host(revision: Revision, seen: &Lines) -> Host {
     let (observed, drawn) = (Arc::clone(seen), Arc::clone(seen));
-    let paint = HostExtension::new(ID).unwrap().notification(&DRAWN, move |stroke: Value| {
+    let paint = Extension::new(ID).unwrap().notification(&DRAWN, move |stroke: Value| {
         drawn.lock().unwrap().push(format!("drawn {stroke}"));
     });
     Host::new("h", "1").revisions(Revisions::only(revision)).extension(paint).observe(

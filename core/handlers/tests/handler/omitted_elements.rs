@@ -16,8 +16,8 @@ use mcp_sansio_test::{Pair, Script, Stream, Transport};
 /// What was left out, by event.
 type Omitted = Arc<Mutex<Vec<Vec<String>>>>;
 
-const TOOLS: &str =
-    r#"{"tools":[{"name":"bad"},{"name":"good","inputSchema":{},"icons":[{"sizes":["48x48"]}]}]}"#;
+const TOOLS: &str = r#"{"tools":[{"name":"bad"},{"name":"good","inputSchema":{},
+    "icons":[{"sizes":["48x48"]},{"src":"javascript:alert(1)"}]}]}"#;
 
 fn host(omitted: &Omitted) -> Host {
     let omitted = Arc::clone(omitted);
@@ -38,6 +38,7 @@ fn connect(script: Script, host: Host, revision: Revision) -> (Client, Pair<impl
 
 #[test]
 fn a_malformed_element_does_not_hide_the_others_and_is_reported() {
+    // Rule: [SEC-001].
     for revision in Revision::ALL {
         let script = Script::server(revision)
             .expect(r#"{"method":"tools/list"}"#)
@@ -57,7 +58,7 @@ fn a_malformed_element_does_not_hide_the_others_and_is_reported() {
         let prompts = pair.run(client.all_prompts());
         assert!(matches!(prompts, Err(ClientError::InvalidResult(_))), "{prompts:?}");
         let omitted = omitted.lock().unwrap().clone();
-        assert_eq!(omitted[0], ["/tools/0", "/tools/1/icons/0"], "{revision}");
+        assert_eq!(omitted[0], ["/tools/0", "/tools/1/icons/0", "/tools/1/icons/1"], "{revision}");
         assert_eq!(omitted[1], ["/content/0", "/content/2"], "{revision}");
         assert_eq!(omitted.len(), 2);
     }
@@ -69,7 +70,7 @@ fn a_malformed_hint_costs_nothing_but_itself() {
         "name":"t","inputSchema":{},"title":5,"icons":"x",
         "annotations":{"title":[],"readOnlyHint":"true","destructiveHint":0,"idempotentHint":"",
         "openWorldHint":false}},
-        {"name":"u","inputSchema":{},"annotations":"x","icons":[{"src":"a:","sizes":"48x48"}]},
+        {"name":"u","inputSchema":{},"annotations":"x","icons":[{"src":"data:,","sizes":"48x48"}]},
         {"name":"v","inputSchema":{},"description":7},{"name":[],"inputSchema":{},"title":5}]}"#;
     const RESOURCES: &str = r#"{"resources":[{"uri":"a:","name":"a","size":-1,
         "annotations":{"audience":"user","priority":"0.5","lastModified":1}},
@@ -101,7 +102,7 @@ fn a_malformed_hint_costs_nothing_but_itself() {
         assert_eq!(hints, &ToolAnnotations::new().open_world_hint(false));
         assert_eq!((first.display_name(), &first.icons), ("t", &None));
         assert_eq!((&*second.name, &second.annotations), ("u", &None));
-        assert_eq!(second.icons, Some(vec![Icon::new("a:")]));
+        assert_eq!(second.icons, Some(vec![Icon::new("data:,")]));
 
         let resources = pair.run(client.list_resources(None)).unwrap().resources;
         let expected =

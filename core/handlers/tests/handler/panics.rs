@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::{ErrorCode, Json, RawJson};
+use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
     ElicitParams, ElicitResult, Resource, ResourceTemplate, TextResourceContents,
 };
+use mcp_sansio::{ErrorCode, Revision};
 use mcp_sansio_handlers::endpoint::{Endpoint, PanicGuard};
 use mcp_sansio_handlers::{
     Call, Client, ClientError, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,

@@ -421,6 +421,26 @@ fn a_token_that_expires_during_its_check_is_refused() {
 }
 
 #[test]
+fn a_token_check_whose_future_panics_when_it_is_dropped_counts() {
+    struct Checked(TokenCheck);
+    impl Future for Checked {
+        type Output = Result<VerifiedToken, TokenRefusal>;
+        fn poll(self: std::pin::Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+            Poll::Ready(check(&self.0))
+        }
+    }
+    impl Drop for Checked {
+        fn drop(&mut self) {
+            panic!("a destructor");
+        }
+    }
+    let server = server().protect(resource(), Checked).unix_time(|| 1_000);
+    let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
+    fixture.server.catch_panics(crate::panics::guard());
+    assert_eq!(fixture.call("ann/use", "who").status, 200);
+}
+
+#[test]
 fn the_number_of_pending_token_checks_is_bounded() {
     let endless = async |_: TokenCheck| std::future::pending().await;
     let server = server().protect(resource().checks_max(2), endless).unix_time(|| 0);

@@ -1,16 +1,17 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use mcp_sansio::jsonrpc::{ErrorCode, Json};
+use mcp_sansio::jsonrpc::Json;
+use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
     CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ElicitSchema,
     InputRequest, ListRootsParams, Map, Role, Root, SamplingContent, SamplingMessage, SerializeAt,
     StringSchema, ToolUseContent,
 };
-use mcp_sansio::{Era, Instant, Revision};
+use mcp_sansio::{Era, ErrorCode, Instant, Revision};
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{Call, Elicit, HandlerError, Host, HostRequest, NoArguments, Server};
 
@@ -24,6 +25,12 @@ struct Confirmation {
     sure: bool,
     /// An optional remark.
     remark: Option<String>,
+}
+
+#[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+struct Page {
+    /// The URL of the page.
+    url: String,
 }
 
 async fn book(table: u32) -> Result<String, std::fmt::Error> {
@@ -105,6 +112,42 @@ fn a_handler_that_elicits_input_works_at_every_revision() {
 }
 
 #[test]
+fn handlers_and_observers_of_a_host_know_which_of_its_servers_asks() {
+    // Rule: [ELIC-028].
+    for revision in ASKING {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (form, roots, opened) = (Arc::clone(&asked), Arc::clone(&asked), Arc::clone(&asked));
+        let host = Host::new("host", "1")
+            .on_elicit(move |question: HostRequest<ElicitParams>| {
+                form.lock().unwrap().push(("form", question.server));
+                yes()
+            })
+            .on_sample(|_: HostRequest<CreateMessageParams>| {
+                CreateMessageResult::new(Role::Assistant, SamplingContent::text("4"), "abacus")
+            })
+            .on_roots(move |question: HostRequest<()>| {
+                roots.lock().unwrap().push(("roots", question.server));
+                vec![]
+            })
+            .observe_servers(move |server, event| {
+                if let Event::Opened(_) = event {
+                    opened.lock().unwrap().push(("opened", server.map(Arc::from)));
+                }
+            });
+        let named = |name| host.clone().for_server(name);
+        for (host, name) in [(named("a"), Some("a")), (named("b"), Some("b")), (host.clone(), None)]
+        {
+            let (client, mut pair) = connect_host(&server(), host, revision);
+            let _booked = pair.run(client.call_tool("book", &NoArguments {})).unwrap();
+            let _thought = pair.run(client.call_tool("think", &NoArguments {})).unwrap();
+            let name = name.map(Arc::from);
+            let expected = ["opened", "form", "roots"].map(|what| (what, name.clone()));
+            assert_eq!(std::mem::take(&mut *asked.lock().unwrap()), expected, "{revision}");
+        }
+    }
+}
+
+#[test]
 fn the_state_is_kept_over_several_rounds() {
     // Rule: [MRTR-009] [MRTR-012].
     for revision in ASKING {
@@ -164,10 +207,18 @@ fn a_change_of_the_roots_is_sent_at_the_revisions_that_have_it() {
 
 #[test]
 fn roots_that_are_not_files_are_refused() {
-    // Rule: [ROOT-002].
-    for revision in ASKING {
-        let host =
-            host(yes).on_roots(|_: HostRequest<()>| vec![Root::new("https://example.com/a")]);
+    // Rule: [ROOT-002] [ROOT-006].
+    const UNFIT: [&str; 7] = [
+        "https://example.com/a",
+        "file://a b",
+        "file:///\n",
+        "file:///x/../../etc",
+        "file:///x/%2E./y",
+        "file:///x/..%2f..%2Fetc",
+        "file:///c:/x%5C..%5c..",
+    ];
+    for (revision, uri) in ASKING.into_iter().flat_map(|it| UNFIT.map(|uri| (it, uri))) {
+        let host = host(yes).on_roots(move |_: HostRequest<()>| vec![Root::new(uri)]);
         let (client, mut pair) = connect_host(&server(), host, revision);
         let said = match pair.run(client.call_tool("think", &NoArguments {})) {
             Ok(result) => text(&result).to_owned(),
@@ -206,15 +257,18 @@ fn a_host_rejects_sampling_requests_with_missing_tool_results() {
             panic!("the request was dispatched")
         },
     );
+    let question = CreateMessageParams::new([tool_use()], 10).to_json_at(Revision::V2025_11_25);
+    let answer = answer_to("sampling/createMessage", question.unwrap().as_str(), &host);
+    assert!(answer.contains("-32602") && answer.contains("`1` has no result"), "{answer}");
+}
+
+/// Returns the answer of a host at 2025-11-25 to a request of its server.
+fn answer_to(method: &str, params: &str, host: &Host) -> String {
     let now = Instant::ZERO;
     let (_client, mut endpoint) = host.connect(1, now);
     let opened = br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25",
         "capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
-    let question = CreateMessageParams::new([tool_use()], 10).to_json_at(Revision::V2025_11_25);
-    let question = format!(
-        r#"{{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}}"#,
-        question.unwrap().as_str()
-    );
+    let question = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
     endpoint.handle_frame(Ok(opened), now);
     endpoint.handle_frame(Ok(question.as_bytes()), now);
     endpoint.poll_handlers(&mut Context::from_waker(Waker::noop()), now);
@@ -224,8 +278,48 @@ fn a_host_rejects_sampling_requests_with_missing_tool_results() {
         bytes.len()
     });
     let sent = String::from_utf8(sent).unwrap();
-    let answer = sent.lines().find(|line| line.contains(r#""id":7"#)).unwrap();
-    assert!(answer.contains("-32602") && answer.contains("`1` has no result"), "{answer}");
+    sent.lines().find(|line| line.contains(r#""id":7"#)).unwrap().into()
+}
+
+/// URLs that a browser must not be sent to.
+const BAD_URLS: [&str; 5] = ["", "not a url", "javascript:alert(1)", "file:///etc", "https:///x"];
+
+#[test]
+fn a_server_sends_no_elicitation_without_a_valid_url() {
+    // Rule: [ELIC-014] [ELIC-015].
+    let server = Server::new("s", "1").tool("go", "", |call: Call<Page>| {
+        let question = Elicit::url("Go", call.arguments.url.clone());
+        call.require_input("next", question).into_result::<String>()
+    });
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        for url in BAD_URLS {
+            let (client, mut pair) = connect_host(&server, host(yes), revision);
+            let page = Page { url: url.into() };
+            let error = pair.run(client.call_tool("go", &page)).unwrap_err();
+            let refusal = error.as_refusal().unwrap();
+            assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{url}: {refusal}");
+            assert!(refusal.message.contains("the URL of the elicitation"), "{refusal}");
+        }
+    }
+}
+
+#[test]
+fn a_host_is_not_asked_to_open_an_invalid_url() {
+    // Rule: [ELIC-014] [ELIC-015].
+    let host = Host::new("host", "1")
+        .known_era(Era::Legacy)
+        .on_elicit(|_: HostRequest<ElicitParams>| ElicitResult::accept_url());
+    let ask = |url: &str| {
+        let params = format!(r#"{{"mode":"url","message":"m","elicitationId":"e","url":"{url}"}}"#);
+        answer_to("elicitation/create", &params, &host)
+    };
+    for url in BAD_URLS {
+        let answer = ask(url);
+        assert!(answer.contains("-32602") && answer.contains("the URL"), "{url}: {answer}");
+    }
+    for url in ["https://a.example/x?y#z", "HTTP://localhost:8080"] {
+        assert!(ask(url).contains(r#""action":"accept""#), "{url}");
+    }
 }
 
 #[test]
@@ -425,7 +519,7 @@ fn an_answer_that_does_not_fit_its_form_is_not_sent() {
 }
 
 /// The URLs that a user was sent to, and the id of each elicitation.
-type Visits = Arc<std::sync::Mutex<Vec<(String, Option<String>)>>>;
+type Visits = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
 fn tickets() -> Server {
     let pay = || Elicit::url("Pay here", "https://pay.example/cart/7");
@@ -502,6 +596,29 @@ fn thinking_client(capabilities: &str) -> Script {
         .expect_result(r#"{"protocolVersion":"2025-11-25"}"#)
         .send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
         .request("tools/call", r#"{"name":"think"}"#)
+}
+
+#[test]
+fn a_malformed_part_of_an_answer_of_the_model_does_not_hide_the_rest() {
+    let block = r#"{"type":"text","text":"4","annotations":{"priority":"high"}}"#;
+    let several = format!(r#"[{{"type":"text"}},{block}]"#);
+    for content in [block, &several] {
+        let server = Server::new("s", "1").tool("think", "", |call: Call<NoArguments>| {
+            let Some(said) = call.sampled("thought")? else {
+                let question = CreateMessageParams::new([SamplingMessage::user("2 + 2?")], 10);
+                return call.require_input("thought", question).into_result();
+            };
+            Ok(said.first_text().unwrap_or("nothing").to_owned())
+        });
+        let answer = format!(r#"{{"role":"assistant","content":{content},"model":"abacus"}}"#);
+        let client = thinking_client(r#"{"sampling":{}}"#)
+            .expect(r#"{"method":"sampling/createMessage"}"#)
+            .reply(&answer)
+            .expect_result(r#"{"content":[{"text":"4"}]}"#);
+        let mut pair = Pair::new(Stream::new(server.endpoint(42).unwrap(), client));
+        pair.run_until_idle();
+        pair.transport.client.expect("the script").assert_done();
+    }
 }
 
 #[test]

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use mcp_sansio::peer::{CloseReason, Failure, Limits};
 use mcp_sansio::protocol::{
-    ElicitParams, LoggingLevel, Method, Resource, ResourceContents, SubscriptionFilter,
-    TextResourceContents,
+    ElicitParams, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
 };
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::{Instant, LoggingLevel, Method, Revision, Revisions};
 use mcp_sansio_handlers::endpoint::Endpoint as _;
 use mcp_sansio_handlers::{
     Call, Client, ClientError, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,

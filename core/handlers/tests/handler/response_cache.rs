@@ -6,9 +6,9 @@ use std::time::Duration;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::CacheOptions;
 use mcp_sansio::protocol::{
-    CacheHints, Method, ReadResourceResult, Resource, SubscriptionFilter, TextResourceContents,
+    CacheHints, ReadResourceResult, Resource, SubscriptionFilter, TextResourceContents,
 };
-use mcp_sansio::{Era, Revision, Revisions};
+use mcp_sansio::{Era, Method, Revision, Revisions};
 use mcp_sansio_handlers::{Call, Client, Host, InputRequired, NoArguments, ReadResource, Server};
 use mcp_sansio_test::{Pair, Transport};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jsonschema::Validator;
-use mcp_sansio::protocol::Tool;
+use mcp_sansio::protocol::{PromptMessage, Tool};
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server, Structured};
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -314,4 +314,23 @@ fn a_tool_whose_arguments_are_an_enum_accepts_and_refuses_what_it_does_with_that
     compare_variants::<Key>();
     compare_variants::<Command>();
     compare_variants::<Adjacent>();
+}
+
+#[test]
+fn required_arguments_of_a_prompt_come_before_optional_ones() {
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Review {
+        audience: Option<String>,
+        code: String,
+        level: Option<String>,
+        purpose: String,
+    }
+    let server =
+        Server::new("s", "1").prompt("review", "", |_: Call<Review>| PromptMessage::user(""));
+    let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("h", "1"));
+    let prompts = pair.run(client.all_prompts()).unwrap();
+    let arguments = prompts[0].arguments.as_ref().unwrap();
+    let names: Vec<_> = arguments.iter().map(|argument| &*argument.name).collect();
+    assert_eq!(names, ["code", "purpose", "audience", "level"]);
 }

@@ -1,11 +1,11 @@
 use std::rc::Rc;
 
-use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson};
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp_sansio::protocol::{
-    CallToolResult, Capability, CompleteParams, CompletionArgument, Prompt, PromptMessage,
-    PromptReference, Resource, ResourceContents, ResourceTemplate, TextResourceContents, Tool,
+    CallToolResult, CompleteParams, CompletionArgument, Prompt, PromptMessage, PromptReference,
+    Resource, ResourceContents, ResourceTemplate, TextResourceContents, Tool,
 };
+use mcp_sansio::{Capability, ErrorCode, Revision};
 use mcp_sansio_handlers::{Call, HandlerError, NoArguments, ReadResource, Server, Structured};
 
 use crate::{Place, connect, text};
@@ -124,6 +124,12 @@ fn structured_results_carry_their_text_and_conform_to_their_schema() {
         .catalog(|catalog| catalog.validator(WantsN).unwrap())
         .tool_with(tool("good"), move |_: Call<Json>| good.clone())
         .tool_with(tool("bad"), move |_: Call<Json>| bad.clone())
+        .tool_with(tool("failed"), |_: Call<Json>| {
+            let reason = RawJson::parse(r#"{"code":"NOT_FOUND"}"#).unwrap();
+            let mut failed = CallToolResult::error("no such city");
+            failed.structured_content = Some(reason.into());
+            failed
+        })
         .tool_with(tool("later"), {
             move |_: Call<Json>| {
                 let later = later.clone();
@@ -136,6 +142,9 @@ fn structured_results_carry_their_text_and_conform_to_their_schema() {
         let result = pair.run(client.call_tool("good", &arguments)).unwrap();
         assert_eq!(text(&result), r#"{"n":1}"#);
         assert_eq!(result.structured_content.unwrap().as_str(), r#"{"n":1}"#);
+        // The structured content of an error describes the error.
+        let failed = pair.run(client.call_tool("failed", &arguments)).unwrap();
+        assert_eq!((failed.is_error, text(&failed)), (Some(true), "no such city"));
         for name in ["bad", "later"] {
             let error = pair.run(client.call_tool(name, &arguments)).unwrap_err();
             let refusal = error.as_refusal().unwrap();

@@ -1,7 +1,7 @@
-use mcp_sansio::Revision;
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::{Json, RawJson};
-use mcp_sansio::protocol::{Method, PromptArgument, PromptMessage, TaskSupport, ToolExecution};
+use mcp_sansio::protocol::{PromptArgument, PromptMessage, TaskSupport, ToolExecution};
+use mcp_sansio::{Method, Revision};
 use mcp_sansio_handlers::{
     Call, HandlerError, NoArguments, Server, ServerItem, Structured, blocking,
 };

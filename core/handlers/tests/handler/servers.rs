@@ -144,6 +144,7 @@ fn an_error_that_main_returns_reads_as_its_message() {
 
 #[test]
 fn items_have_the_name_of_their_server_and_calls_go_to_it() {
+    // Rule: [TOOL-024].
     let (world, servers) = three();
     assert_eq!(world.tools(&servers), ["a_name", "b_name", "c_name"]);
     let prompts = world.run(servers.all_prompts());
@@ -249,6 +250,102 @@ fn names_that_could_collide_are_refused() {
     world.add(&servers, "db").unwrap();
     world.add(&servers, "db_main").unwrap();
     assert_eq!(world.tools(&servers), ["db.name", "db_main.name"]);
+}
+
+#[test]
+fn a_server_with_an_ambiguous_name_ends_with_the_remedy_and_affects_no_other() {
+    let (world, reported) = (World::default(), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&reported);
+    let servers = Servers::new().seed(7).observe(move |name, state| {
+        if let ("db", ServerState::Ended { .. }) = (name, state) {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    world.add(&servers, "db_main").unwrap();
+    world.add(&servers, "db").unwrap_err();
+    assert_eq!(reported.load(Ordering::Relaxed), 1);
+    world.add(&servers, "db_test").unwrap();
+    assert_eq!(world.tools(&servers), ["db_main_name", "db_test_name"]);
+    let [error] = &*world.run(servers.all_tools()).errors else { panic!("not one error") };
+    let expected = r#"the server "db" is not connected: a tool of "db" could have the same name as a tool of "db_main"; rename one of the servers, or set another `Servers::separator`"#;
+    assert_eq!(error.to_string(), expected);
+    let result = world.run(servers.call_tool("db_main_name", &NoArguments {}).unwrap()).unwrap();
+    assert_eq!(text(&result), "db_main");
+    // It can be added once there is no such name.
+    for name in ["db_main", "db_test"] {
+        assert!(servers.remove(name).is_some());
+    }
+    world.add(&servers, "db").unwrap();
+    assert_eq!(world.tools(&servers), ["db_name"]);
+}
+
+#[test]
+fn a_failed_call_names_the_server_and_the_tool_as_the_host_called_them() {
+    let (world, servers) = three();
+    let error = world.run(servers.call_tool("b_nothing", &NoArguments {}).unwrap()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        r#""b_nothing" of the server "b": unknown tool: nothing (-32602)"#
+    );
+    assert_eq!(error.as_refusal().unwrap().message, "unknown tool: nothing");
+    assert_eq!((error.executed(), error.retry_after()), (Some(false), None));
+    let own = world.run(servers.client("b").unwrap().call_tool("nothing", &NoArguments {}));
+    assert_eq!(own.unwrap_err().to_string(), "unknown tool: nothing (-32602)");
+    let error = world.run(servers.get_prompt("c_nothing", []).unwrap()).unwrap_err();
+    assert!(error.to_string().starts_with(r#""c_nothing" of the server "c": "#), "{error}");
+    // A call after it, which may use the same allocation, is named by its own name or not at all.
+    let result = world.run(servers.client("b").unwrap().call_tool("nothing", &NoArguments {}));
+    assert!(matches!(result, Err(ClientError::Failed(_))), "{result:?}");
+}
+
+#[test]
+fn one_connection_is_read_removed_and_opened_again_by_its_name() {
+    let (world, servers) = three();
+    let is_open = servers.with_connection("b", |client| client.session().is_some());
+    assert!(matches!(is_open, Ok(true)), "{is_open:?}");
+    let removed = servers.remove("b").unwrap();
+    assert!(servers.remove("b").is_none());
+    assert!(matches!(
+        servers.with_connection("b", |_| ()),
+        Err(ServersError::UnknownName { name }) if name == "b"
+    ));
+    assert_eq!(world.tools(&servers), ["a_name", "c_name"]);
+    removed.close();
+    world.settle();
+    assert!(!world.tasks.borrow().contains_key("b"), "its future has ended");
+    world.add(&servers, "b").unwrap();
+    assert_eq!(world.tools(&servers), ["a_name", "b_name", "c_name"]);
+}
+
+#[test]
+fn removing_a_server_drops_its_attempt_to_connect_and_ends_its_future() {
+    struct Woken(AtomicUsize);
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for is_closed in [false, true] {
+        let (servers, attempt) = (Servers::<Client>::new().seed(7), Arc::new(()));
+        let process = Arc::clone(&attempt);
+        let connect = async move || {
+            let _process = Arc::clone(&process);
+            pending::<Result<Client, String>>().await
+        };
+        let mut task = Box::pin(servers.connect("a", connect, async |_| ()).unwrap());
+        let woken = Arc::new(Woken(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&woken));
+        assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert_eq!(Arc::strong_count(&attempt), 3);
+        if is_closed {
+            assert!(servers.close().is_empty());
+        } else {
+            assert!(servers.remove("a").is_none());
+        }
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+        assert_eq!(Arc::strong_count(&attempt), 1);
+    }
 }
 
 #[test]

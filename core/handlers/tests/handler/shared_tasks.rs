@@ -33,6 +33,20 @@ fn every_node_knows_a_task_once_its_client_does() {
 }
 
 #[test]
+fn every_node_sends_input_requests_only_to_requests_that_declare_support() {
+    // Rule: [MRTR-005] [CAP-020].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let task = cluster.task(0, &owner(), "ask_twice");
+    let mut other = owner();
+    other.capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    for node in [0, 1] {
+        let refused = cluster.about(node, &other, "tasks/get", &task);
+        assert_eq!(refused["error"]["code"], -32021, "{refused}");
+        assert_eq!(cluster.status(node, &owner(), &task), "input_required");
+    }
+}
+
+#[test]
 fn a_task_is_announced_when_the_store_has_it() {
     // Rule: [TASK-029].
     let mut cluster = TaskCluster::new(&server(&Gate::default()));

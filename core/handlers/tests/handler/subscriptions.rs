@@ -1,7 +1,5 @@
-use mcp_sansio::protocol::{
-    Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
-};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::protocol::{Resource, ResourceContents, SubscriptionFilter, TextResourceContents};
+use mcp_sansio::{Era, Method, Revision};
 use mcp_sansio_handlers::{Call, NoArguments, ReadResource, Server};
 
 use crate::connect;

@@ -84,6 +84,8 @@ pub(crate) struct ClusterClient {
     /// Of 2025-11-25, if there is one.
     session: Option<String>,
     principal: Option<Principal>,
+    /// Those of each request of 2026-07-28.
+    pub(crate) capabilities: Value,
 }
 
 /// A response in progress.
@@ -92,7 +94,8 @@ pub(crate) struct Exchange(usize, ExchangeId);
 
 impl ClusterClient {
     pub(crate) fn modern(principal: Option<&str>) -> Self {
-        Self { session: None, principal: principal.map(Principal::new) }
+        let principal = principal.map(Principal::new);
+        Self { session: None, principal, capabilities: everything() }
     }
 }
 
@@ -333,7 +336,7 @@ impl TaskCluster {
             json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params })
                 .to_string()
         } else {
-            request(self.last, method, params, &everything())
+            request(self.last, method, params, &client.capabilities)
         };
         self.post(at, client, Some(method), &body)
     }

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
-use mcp_sansio::protocol::{CallToolResult, LoggingLevel};
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::protocol::CallToolResult;
+use mcp_sansio::{ErrorCode, LoggingLevel, Revision};
 use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server, blocking};
 use serde_json::{Value, json};
 

@@ -88,6 +88,30 @@ fn open(task: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn input_requests_go_only_to_requests_that_declare_support() {
+    // Rule: [MRTR-005] [CAP-020] [CAP-021].
+    let (_, mut client) = client();
+    let everything = client.capabilities.clone();
+    let tasks_only = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    client.capabilities = tasks_only.clone();
+    let filter = json!({ "notifications": { "taskIds": ["00000000000000000000000000000001"] } });
+    client.send("subscriptions/listen", filter);
+    client.capabilities = everything.clone();
+    let task = client.task("both");
+    client.capabilities = tasks_only;
+    let refused = client.response("tasks/get", json!({ "taskId": task }))["error"].clone();
+    assert_eq!(refused["code"], -32021, "{refused}");
+    assert!(refused["data"]["requiredCapabilities"]["elicitation"].is_object(), "{refused}");
+    let told = client.notifications.iter().find(|it| it["method"] == "notifications/tasks");
+    assert_eq!(told, None);
+    client.capabilities = everything;
+    assert_eq!(open(&client.get(&task)), ["a", "b"]);
+    client.update(&task, json!({ "a": yes(), "b": yes() }));
+    let told: Vec<_> = client.notifications.iter().map(|it| &it["params"]["status"]).collect();
+    assert_eq!(*told.last().unwrap(), "completed", "the stream tells the rest");
+}
+
+#[test]
 fn input_requests_are_listed_until_all_are_answered() {
     // Rule: [TASK-030] [TASK-032] [TASK-033].
     let (_, mut client) = client();

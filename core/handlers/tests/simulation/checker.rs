@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_sansio::gate::{MethodKind, Phase};
-use mcp_sansio::protocol::{Capabilities, Method, Side};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::{Capabilities, Era, Method, Revision, Side};
 use serde_json::Value;
 
 /// The state of one connection: of a byte stream, of a session over HTTP, or of a modern request.

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     CallHandle, CallOptions, ClientCommand, ClientMachine, CloseReason, Ended, Event, Failure,
     InputHandle, InputRequested, Limits, Notification, OpeningFailure, Progress, Subject,
     TransportFailure, Violation,
 };
-use mcp_sansio::protocol::{Capability, LoggingLevel, Method, SubscriptionFilter};
-use mcp_sansio::{Era, Instant, Revision};
+use mcp_sansio::protocol::SubscriptionFilter;
+use mcp_sansio::{Capability, Era, ErrorCode, Instant, LoggingLevel, Method, Revision};
 
 use crate::coverage::Happening;
 use crate::messages::{self, Answer, Note};

@@ -13,10 +13,8 @@ use std::time::Duration;
 
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::Failure;
-use mcp_sansio::protocol::{
-    CallToolResult, ElicitParams, ElicitResult, LoggingLevel, SubscriptionFilter,
-};
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::protocol::{CallToolResult, ElicitParams, ElicitResult, SubscriptionFilter};
+use mcp_sansio::{Instant, LoggingLevel, Revision, Revisions};
 use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint, ServerEndpoint};
 use mcp_sansio_handlers::{
     Call, CallFuture, Client, ClientError, Elicit, HandlerError, Host, HostRequest, Local, Server,

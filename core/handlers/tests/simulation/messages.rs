@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use mcp_sansio::Method;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Event, Request, Timeouts};
 use mcp_sansio::protocol::{
     ElicitFormParams, ElicitParams, ElicitSchema, InputRequest, InputRequiredResult,
-    ListRootsParams, Map, Method,
+    ListRootsParams, Map,
 };
 use serde::Deserialize;
 

@@ -9,8 +9,7 @@ use mcp_sansio::peer::{
     CallHandle, CallOptions, CloseReason, CommandError, Event, MethodName, Request, RequestHandle,
     ServerCommand, Subject, Violation,
 };
-use mcp_sansio::protocol::{LoggingLevel, Method};
-use mcp_sansio::{Era, Instant};
+use mcp_sansio::{Era, Instant, LoggingLevel, Method};
 
 use crate::coverage::Happening;
 use crate::machine::BoundServerMachine;

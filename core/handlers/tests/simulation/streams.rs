@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::protocol::Side as Role;
+use mcp_sansio::{Instant, Side as Role};
 
 use crate::checker::Checker;
 use crate::coverage::Happening;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use mcp_sansio::Side;
 use mcp_sansio::framing::SseDecoder;
-use mcp_sansio::protocol::Side;
 
 use crate::checker::Checker;
 use crate::flight::{Flight, Piece};

@@ -345,7 +345,8 @@ impl Catalog {
     /// edit.
     ///
     /// Returns whether the item exists.
-    // MCP 2026-07-28 server/tools#capabilities [TOOL-028]: a set varies by the authorization only.
+    // MCP 2026-07-28 server/tools#capabilities [TOOL-028]: an audience varies the set
+    // by the authorization alone.
     pub fn restrict(&mut self, id: ItemId, audience: Audience) -> bool {
         let (kind, audience) = (id.kind(), Arc::new(audience));
         let added = u64::from(self.added[kind as usize]);

@@ -1,9 +1,8 @@
 use alloc::string::String;
 
 use super::item::ItemKind;
-use super::template::InvalidTemplate;
 use super::uri::InvalidUri;
-use crate::protocol::{InvalidToolName, Method};
+use crate::{InvalidValue, protocol::Method};
 
 /// An item or a handler cannot be added to a server, which is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +14,7 @@ pub enum CatalogError {
         /// The name.
         name: String,
         /// The reason.
-        reason: InvalidToolName,
+        reason: InvalidValue,
     },
     /// The catalog does not contain the item: add it first.
     #[error("there is no {kind} {key:?}")]
@@ -47,7 +46,7 @@ pub enum CatalogError {
         /// The template.
         template: String,
         /// The error in the template.
-        reason: InvalidTemplate,
+        reason: InvalidValue,
     },
     /// A schema of a tool is invalid, or the validator refuses it.
     #[error("tool {tool:?}: its {member} {reason}")]

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::validator::CompiledSchema;
-use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, SerializeAt, TaskSupport, Tool};
+use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, SerializeAt, Tool};
 use mcp_sansio_sync::Arc;
 
 /// The kind of an item in a catalog.
@@ -236,10 +236,8 @@ impl Listed for ToolItem {
 
     const KIND: ItemKind = ItemKind::Tool;
 
-    // MCP 2025-11-25 server/tools#tool [TOOL-025]
     fn is_always_task(&self) -> bool {
-        let support = self.tool.execution.as_ref().and_then(|it| it.task_support.as_ref());
-        support == Some(&TaskSupport::Required)
+        super::always_runs_as_task(&self.tool)
     }
 
     fn key(&self) -> &str {

@@ -50,9 +50,7 @@ use item::ToolItem;
 pub use item::{CompletedArgument, Item, ItemId, ItemKind, Target, TemplateMatch};
 use list::List;
 pub use page::{Lists, PAGE_SIZE_DEFAULT, Page};
-pub use template::{
-    InvalidTemplate, TEMPLATE_URI_LENGTH_MAX, check_template, has_variable, match_template,
-};
+pub use template::{TEMPLATE_URI_LENGTH_MAX, check_template, has_variable, match_template};
 pub use uri::{InvalidUri, check_uri};
 pub(crate) use validator::DescribedTool;
 pub use validator::{ArgumentCheck, CompiledSchema, Invalid, Validator};
@@ -78,6 +76,8 @@ pub struct Catalog {
     prompts: List<Prompt>,
     /// The number of tools that can or must run as tasks.
     task_tools: usize,
+    /// The number of tools that must run as tasks.
+    always_tasks: usize,
     /// Whether the server supports the tasks of 2025-11-25.
     legacy_tasks: bool,
     /// The unannounced changes except additions, as far as all callers can see them.
@@ -172,6 +172,7 @@ impl Default for Catalog {
             match_template: None,
             prompts: List::default(),
             task_tools: 0,
+            always_tasks: 0,
             legacy_tasks: true,
             changes: Changes::default(),
             added: [0; 4],
@@ -251,9 +252,10 @@ impl Catalog {
     /// schemas.
     pub fn add_tool(&mut self, tool: Tool) -> Result<ItemId, CatalogError> {
         let item = self.tool_item(tool)?;
-        let task = runs_as_task(&item.tool);
+        let (task, always) = (runs_as_task(&item.tool), always_runs_as_task(&item.tool));
         let id = self.tools.add(item)?;
         self.task_tools += usize::from(task);
+        self.always_tasks += usize::from(always);
         self.note_added(ItemKind::Tool);
         Ok(id)
     }
@@ -268,9 +270,11 @@ impl Catalog {
         let item = self.tool_item(tool)?;
         let same = self.tool(&item.tool.name) == Some(&item.tool);
         self.task_tools += usize::from(runs_as_task(&item.tool));
+        self.always_tasks += usize::from(always_runs_as_task(&item.tool));
         let (old, audience) = self.tools.replace(item);
         let old = old.map(|item| item.tool);
         self.task_tools -= usize::from(old.as_ref().is_some_and(runs_as_task));
+        self.always_tasks -= usize::from(old.as_ref().is_some_and(always_runs_as_task));
         if !same {
             self.note_change(ItemKind::Tool, audience.as_ref());
         }
@@ -281,6 +285,7 @@ impl Catalog {
     pub fn remove_tool(&mut self, name: &str) -> Option<Tool> {
         let (ToolItem { tool, .. }, audience) = self.tools.remove(name)?;
         self.task_tools -= usize::from(runs_as_task(&tool));
+        self.always_tasks -= usize::from(always_runs_as_task(&tool));
         self.note_removed(ItemKind::Tool, audience.as_ref());
         Some(tool)
     }
@@ -493,6 +498,12 @@ impl Catalog {
     pub fn prompts(&self) -> impl ExactSizeIterator<Item = &Prompt> {
         self.prompts.iter()
     }
+}
+
+// MCP 2025-11-25 server/tools#tool [TOOL-025]
+fn always_runs_as_task(tool: &Tool) -> bool {
+    let support = tool.execution.as_ref().and_then(|execution| execution.task_support.as_ref());
+    support == Some(&crate::protocol::TaskSupport::Required)
 }
 
 fn runs_as_task(tool: &Tool) -> bool {

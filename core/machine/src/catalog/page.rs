@@ -83,7 +83,9 @@ impl Catalog {
         let mut cache = cache.clone();
         // MCP 2026-07-28 server/utilities/caching#security-considerations [CACHE-012]: the hint is not
         // the access control, but agrees with it.
-        if self.restricts(kind) {
+        // MCP 2026-07-28 server/utilities/caching#choosing-a-cache-scope [APPS-010]: tools that only
+        // run as tasks are listed to clients with tasks alone.
+        if self.restricts(kind) || (kind == ItemKind::Tool && self.always_tasks > 0) {
             cache.scope = CacheScope::Private;
         }
         Ok(Page { catalog: self, kind, after, revision, cache, tasks: true, caller })
@@ -178,7 +180,7 @@ impl WriteJson for Page<'_> {
 }
 
 /// The lists of a server as the sender of a request sees them, for an application that answers list
-/// requests itself: see [`Policy::lists`](crate::peer::Policy::lists).
+/// requests itself: see [`Policy::deliver_lists`](crate::peer::Policy::deliver_lists).
 #[derive(Clone, Debug)]
 pub struct Lists {
     catalog: Arc<Catalog>,
@@ -435,7 +437,7 @@ mod tests {
 
     #[test]
     fn task_only_tools_are_listed_to_clients_with_tasks() {
-        // Rule: [TOOL-025].
+        // Rule: [TOOL-025] [APPS-010].
         use crate::protocol::{TaskSupport, ToolExecution};
         let mut catalog = Catalog::new();
         let schema = || RawJson::parse(r#"{"type":"object"}"#).unwrap();
@@ -443,13 +445,21 @@ mod tests {
         catalog.add_tool(Tool::new("always", schema()).execution(required)).unwrap();
         catalog.add_tool(Tool::new("plain", schema())).unwrap();
         catalog.page_size(NonZeroUsize::new(1));
-        let (empty, hints) = (RawJson::EMPTY_OBJECT, CacheHints::default());
-        let page = catalog
-            .list(Method::ToolsList, &empty, Revision::LATEST, &hints, &Caller::OWNER)
-            .unwrap();
-        assert!(text(&page).contains(r#""always""#));
-        let without = text(&page.without_tasks());
+        let (empty, mut hints) = (RawJson::EMPTY_OBJECT, CacheHints::default());
+        hints.scope = CacheScope::Public;
+        let list = |catalog: &Catalog, tasks: bool| {
+            let page =
+                catalog.list(Method::ToolsList, &empty, Revision::LATEST, &hints, &Caller::OWNER);
+            let page = page.unwrap();
+            text(&if tasks { page } else { page.without_tasks() })
+        };
+        let (with, without) = (list(&catalog, true), list(&catalog, false));
+        assert!(with.contains(r#""always""#), "{with}");
         assert!(without.contains(r#""plain""#) && !without.contains("nextCursor"), "{without}");
+        // The lists differ, so neither may be served to clients of the other kind.
+        assert!(with.contains(r#""private""#) && without.contains(r#""private""#), "{with}");
+        catalog.remove_tool("always");
+        assert!(list(&catalog, true).contains(r#""public""#));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::audience::{Audience, Restrictions};
 use super::item::{ItemKind, Listed, Schemas, ToolItem};
 use super::list::List;
 use super::list::Listing;
-use super::{Catalog, Changes, match_template, runs_as_task};
+use super::{Catalog, Changes, always_runs_as_task, match_template, runs_as_task};
 use crate::Caller;
 use crate::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use alloc::string::String;
@@ -75,6 +75,7 @@ impl<'c> Snapshot<'c> {
             self.tools.into_list(|tool| ToolItem { tool, schemas: Schemas::default() });
         let mut catalog = Catalog {
             task_tools: tools.iter().filter(|item| runs_as_task(&item.tool)).count(),
+            always_tasks: tools.iter().filter(|item| always_runs_as_task(&item.tool)).count(),
             tools,
             resources: self.resources.into_list(|resource| resource),
             templates: self.templates.into_list(|template| template),

@@ -3,7 +3,7 @@ use alloc::string::{String, ToString};
 use super::*;
 use crate::Caller;
 use crate::jsonrpc::{Json, RawJson};
-use crate::protocol::{InvalidToolName, PromptArgument, TaskSupport, ToolExecution};
+use crate::protocol::{PromptArgument, TaskSupport, ToolExecution};
 
 fn json(text: &str) -> Json {
     RawJson::parse(text).unwrap().into()
@@ -22,7 +22,7 @@ fn tool_names_are_plain_and_unique() {
     let taken = catalog.add_tool(tool("a")).unwrap_err();
     let text = "there is a tool \"a\" already; replace it, or choose another key";
     assert_eq!(taken.to_string(), text);
-    let reason = InvalidToolName::Character(' ');
+    let reason = check_tool_name("a b").unwrap_err();
     let refused = CatalogError::InvalidToolName { name: "a b".into(), reason };
     assert_eq!(catalog.add_tool(tool("a b")), Err(refused.clone()));
     assert_eq!(catalog.replace_tool(tool("a b")), Err(refused));

@@ -11,7 +11,7 @@ pub enum InvalidUri {
     #[error("it does not start with a scheme, such as `file:` or `https:`")]
     Scheme,
     /// It contains a character that must be percent-encoded.
-    #[error("{0:?} must be percent-encoded")]
+    #[error("`{0}` must be percent-encoded")]
     Character(char),
     /// It contains a `%` without two hexadecimal digits after it.
     #[error("`%` is not followed by two hexadecimal digits")]
@@ -106,12 +106,16 @@ pub(super) fn decode_percent(text: &str) -> Option<String> {
             bytes.push(*byte);
             continue;
         }
-        let (digits, tail) = rest.split_at_checked(2)?;
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        bytes.push((digit(digits[0])? << 4 | digit(digits[1])?) as u8);
-        rest = tail;
+        bytes.push(encoded_byte(rest)?);
+        rest = &rest[2..];
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Returns the byte that the two digits at the start of a text encode.
+pub(super) fn encoded_byte(digits: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
+    Some((digit(0)? << 4 | digit(1)?) as u8)
 }
 
 #[cfg(test)]

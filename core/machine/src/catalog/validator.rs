@@ -143,47 +143,7 @@ fn without_null_members(arguments: &RawJson<'_>, schema: &Json) -> RawJson<'stat
     let required = schema.get("required");
     let required: Vec<Cow<'_, str>> =
         required.as_ref().and_then(|names| names.decode().ok()).unwrap_or_default();
-    let mut text = String::with_capacity(arguments.as_str().len());
-    copy_present(arguments, &required, ParseLimits::DEPTH_MAX, &mut text);
-    RawJson::trusted_string(text)
-}
-
-/// Writes a copy of `value` without the members of objects that are `null`, except those of the
-/// outermost object that are in `kept`. Below `depth` levels nothing is removed.
-fn copy_present(value: &RawJson<'_>, kept: &[Cow<'_, str>], depth: usize, text: &mut String) {
-    let first = value.as_str().as_bytes().first();
-    let Some(depth) = depth.checked_sub(1) else { return text.push_str(value.as_str()) };
-    let start = text.len() + 1;
-    let separate = |text: &mut String| {
-        if text.len() > start {
-            text.push(',');
-        }
-    };
-    match first {
-        Some(b'{') => {
-            text.push('{');
-            for member in value.members() {
-                if member.value == RawJson::NULL && !kept.contains(&member.name()) {
-                    continue;
-                }
-                separate(text);
-                text.push('"');
-                text.push_str(member.key);
-                text.push_str("\":");
-                copy_present(&member.value, &[], depth, text);
-            }
-            text.push('}');
-        }
-        Some(b'[') => {
-            text.push('[');
-            value.for_each_element(|element| {
-                separate(text);
-                copy_present(&element, &[], depth, text);
-            });
-            text.push(']');
-        }
-        _ => text.push_str(value.as_str()),
-    }
+    arguments.without_null_members(&required, ParseLimits::DEPTH_MAX)
 }
 
 /// The arguments of a call do not match the schema of the tool. The revision determines how this is
@@ -424,9 +384,8 @@ mod tests {
             let Err(Invalid::Tool(reason)) = check(&catalog) else { panic!("{read} is accepted") };
             assert!(reason.ends_with(sent.as_str()), "{reason}");
         }
-        let mut copy = String::new();
-        copy_present(&RawJson::trusted(&too_deep), &[], ParseLimits::DEPTH_MAX, &mut copy);
-        assert_eq!(copy, too_deep);
+        let copy = RawJson::trusted(&too_deep).without_null_members(&[], ParseLimits::DEPTH_MAX);
+        assert_eq!(copy.as_str(), too_deep);
     }
 
     #[test]

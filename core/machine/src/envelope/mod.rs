@@ -15,14 +15,15 @@
 //! ```
 
 pub(crate) mod integer;
-mod malformed;
+pub(crate) mod malformed;
 mod member_index;
 mod parse;
 pub(crate) mod scan;
 mod sink;
 mod written;
 
-pub use malformed::{Defect, ErrorCode, Reason, Shape};
+pub(crate) use malformed::ErrorCode;
+pub use malformed::{Defect, Reason, Shape};
 pub(crate) use member_index::MemberIndex;
 pub use parse::{Envelope, EnvelopeBatch, Envelopes, ErrorRef, IdRef, ParseLimits, parse_envelope};
 pub(crate) use parse::{parse_recording, parse_recording_result};

@@ -126,6 +126,14 @@ impl<S: Storage> Lines<S> {
         Some(if is_whole(rest) { Ok(rest) } else { Err(FrameError::Truncated { length }) })
     }
 
+    /// Makes a line that has begun invalid, because bytes of it are lost: the rest could be another
+    /// message. JSON has no zero bytes. Take the frames first.
+    pub(crate) fn damage(&mut self) {
+        if !self.buffer.bytes().is_empty() {
+            let _ = self.feed(&[0]);
+        }
+    }
+
     /// Checks, when no line end was found, whether the line is too long. Reports each such line
     /// once.
     fn refuse_overlong(&mut self) -> Option<FrameError> {

@@ -1,6 +1,5 @@
 use core::fmt;
 use core::ops::Range;
-use core::str::FromStr;
 
 use crate::envelope::{
     Defect, Entries, Entry, Envelope, Envelopes, IdRef, JsonText, MemberIndex, PREFIX_IS_CACHED,
@@ -214,6 +213,7 @@ impl<'a> Metadata<'a> {
                 self.asks_for_task = true;
                 param.check_nested(member.value)?;
             }
+            Param::InputResponses if member.value.is_empty_array() => {}
             Param::InputResponses => {
                 // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                 if !answers_are_objects(member.value) {
@@ -419,9 +419,14 @@ impl LoggingLevel {
             Self::Emergency => "emergency",
         }
     }
-}
 
-impl LoggingLevel {
+    /// Returns the level with this spelling.
+    // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]: any other is invalid.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == text)
+    }
+
     /// Returns the level that a string names.
     pub(crate) fn read(text: Written<'_>) -> Option<Self> {
         Self::ALL.into_iter().find(|level| text.is(level.as_str()))
@@ -431,23 +436,6 @@ impl LoggingLevel {
 impl fmt::Display for LoggingLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-/// The text is not a known level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "not a logging level; they are debug, info, notice, warning, error, critical, alert, emergency"
-)]
-pub struct UnknownLoggingLevel;
-
-impl FromStr for LoggingLevel {
-    type Err = UnknownLoggingLevel;
-
-    fn from_str(text: &str) -> Result<Self, UnknownLoggingLevel> {
-        // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]: the reader detects an
-        // invalid level.
-        Self::ALL.into_iter().find(|level| level.as_str() == text).ok_or(UnknownLoggingLevel)
     }
 }
 
@@ -516,7 +504,7 @@ mod tests {
     #[test]
     fn input_responses_that_are_not_results_are_refused() {
         // Rule: [MRTR-016].
-        for responses in ["7", "[]", r#"{"user_name":12345}"#] {
+        for responses in ["7", "[7]", r#"{"user_name":12345}"#] {
             let text = alloc::format!(r#"{{"inputResponses":{responses}}}"#);
             let found = Metadata::read(&RawJson::trusted(&text)).unwrap();
             assert!(found.modern_fault.is_some(), "{responses}");

@@ -3,20 +3,22 @@
 //!
 //! With the feature `alloc`, `protocol` has the typed messages.
 
-mod capability;
+pub(crate) mod capability;
 mod declaration;
 mod handshake;
 pub(crate) mod members;
 pub(crate) mod metadata;
-mod method;
+pub(crate) mod method;
 mod refusal;
 pub(crate) mod revision;
 
-pub use capability::{Capabilities, Capability, Side, TASKS_EXTENSION};
+pub(crate) use capability::{Capabilities, Capability, Side};
 pub use declaration::InvalidDeclaration;
 pub use handshake::Handshake;
 pub use members::check_repeats;
-pub use metadata::{LoggingLevel, Metadata, UnknownLoggingLevel};
-pub use method::{Allowance, Gate, GateError, Method, MethodKind, Phase, Row, SubjectKind, TABLE};
+pub(crate) use metadata::LoggingLevel;
+pub use metadata::Metadata;
+pub(crate) use method::Method;
+pub use method::{Allowance, Gate, GateError, MethodKind, Phase, Row, SubjectKind, TABLE};
 pub use refusal::{Refusal, write_revisions};
 pub(crate) use revision::{Era, Revision, Revisions};

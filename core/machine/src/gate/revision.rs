@@ -1,7 +1,6 @@
 //! The five revisions of the protocol, and their eras.
 
 use core::fmt;
-use core::str::FromStr;
 
 /// A published revision of the protocol, ordered by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,19 +73,6 @@ impl fmt::Display for Revision {
         f.write_str(self.as_str())
     }
 }
-
-impl FromStr for Revision {
-    type Err = UnknownRevision;
-
-    fn from_str(text: &str) -> Result<Self, UnknownRevision> {
-        Self::parse(text).ok_or(UnknownRevision)
-    }
-}
-
-/// The text is not a known revision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a known protocol revision; the known ones are 2024-11-05 to 2026-07-28")]
-pub struct UnknownRevision;
 
 /// The way in which connections are opened.
 // MCP 2026-07-28 basic/versioning#terminology

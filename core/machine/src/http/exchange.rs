@@ -1,4 +1,3 @@
-use core::fmt;
 use core::hash::BuildHasher;
 
 use mcp_sansio_collections::{Key, KeyedHash};
@@ -78,11 +77,7 @@ impl SessionId {
     }
 }
 
-impl fmt::Debug for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SessionId(..)")
-    }
-}
+crate::partial_debug! { impl Debug for SessionId(..) }
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::num::NonZeroU32;
 
 use crate::binding::{DpopNonce, HttpRejection, Status};
 use crate::jsonrpc::{RequestId, write_error};
@@ -20,6 +21,8 @@ pub struct RequestHead<'a> {
     pub(crate) host: Option<&'a [u8]>,
     pub(crate) origin: Option<&'a [u8]>,
     pub(crate) accept: FieldLines<'a>,
+    /// For a layer above.
+    pub(crate) if_none_match: FieldLines<'a>,
     pub(crate) content_type: Option<&'a [u8]>,
     pub(crate) content_length: Option<&'a [u8]>,
     pub(crate) content_encoding: Option<&'a [u8]>,
@@ -147,6 +150,18 @@ impl<'a> RequestHead<'a> {
         self.query.0
     }
 
+    /// Returns whether the client has the document with this [tag](ResponseHead::etag), and needs no
+    /// copy.
+    // RFC 9110, section 13.1.2: weak comparison.
+    #[must_use]
+    pub fn has(&self, etag: NonZeroU32) -> bool {
+        let tag = tag_text(etag);
+        let known = self.if_none_match.iter().flat_map(|line| line.split(|byte| *byte == b','));
+        known
+            .map(<[u8]>::trim_ascii)
+            .any(|it| it == b"*" || it.strip_prefix(b"W/").unwrap_or(it) == tag.as_bytes())
+    }
+
     /// Creates the head of a request for `target`, in origin form (`/mcp?x=y`) or absolute form.
     #[must_use]
     pub fn new(method: &'a str, target: &'a str) -> Self {
@@ -158,6 +173,7 @@ impl<'a> RequestHead<'a> {
             host: None,
             origin: None,
             accept: FieldLines::default(),
+            if_none_match: FieldLines::default(),
             content_type: None,
             content_length: None,
             content_encoding: None,
@@ -210,6 +226,7 @@ impl<'a> RequestHead<'a> {
             10 if is("mcp-method") => (&mut self.mcp_method, "Mcp-Method"),
             12 if is("content-type") => (&mut self.content_type, "Content-Type"),
             13 if is("authorization") => return self.authorization.0.push(value),
+            13 if is("if-none-match") => return self.if_none_match.push(value),
             // A reader without an event may send it empty.
             13 if is("last-event-id") && value.is_empty() => return,
             13 if is("last-event-id") => (&mut self.last_event_id, "Last-Event-ID"),
@@ -260,7 +277,7 @@ pub enum Content {
     Json,
     /// A stream of Server-Sent Events.
     EventStream,
-    /// The card of a server, which caches may keep for an hour. Its format is a draft.
+    /// The card of a server. Its format is a draft.
     ServerCard,
 }
 
@@ -289,11 +306,13 @@ pub struct ResponseHead {
     /// The number of seconds after which the client may retry.
     pub(crate) retry_after: Option<u32>,
     /// The value of `WWW-Authenticate`: the credentials that the client has to send.
-    pub(crate) challenge: Option<String>,
+    pub(crate) challenge: Option<Box<str>>,
     /// Boxed, because few responses have it.
     pub(crate) dpop_nonce: Option<Box<DpopNonce>>,
     /// Whether pages of all origins may read the response.
     pub public: bool,
+    /// The tag of a document, the same for the same content. Caches may keep it for an hour.
+    pub etag: Option<NonZeroU32>,
 }
 
 impl ResponseHead {
@@ -309,6 +328,7 @@ impl ResponseHead {
             challenge: None,
             dpop_nonce: None,
             public: false,
+            etag: None,
         }
     }
 
@@ -326,7 +346,8 @@ impl ResponseHead {
             0 => self.content.map(|content| ("content-type", Cow::Borrowed(content.media_type()))),
             1 => match self.content {
                 Some(Content::EventStream) => Some("no-cache, no-transform"),
-                Some(Content::ServerCard) => Some("public, max-age=3600"),
+                // MCP 2026-07-28 server-card:discovery#caching [CARD-036]
+                _ if self.etag.is_some() => Some("public, max-age=3600"),
                 // RFC 9110, section 15.1: a cache may keep some refusals, which depend on header
                 // fields of the request.
                 _ if !self.status.is_success() => Some("no-store"),
@@ -344,7 +365,12 @@ impl ResponseHead {
             // RFC 9110, section 11.6.1
             6 => self.challenge.as_deref().map(|it| ("www-authenticate", Cow::Borrowed(it))),
             7 => self.public.then_some(("access-control-allow-origin", Cow::Borrowed("*"))),
+            // MCP 2026-07-28 server-card:discovery#cors-requirements [CARD-035]
             8 => self.public.then_some(("access-control-allow-headers", Cow::Borrowed("*"))),
+            10 => self.public.then_some(("access-control-allow-methods", Cow::Borrowed("GET"))),
+            11 => self.public.then_some(("access-control-expose-headers", Cow::Borrowed("ETag"))),
+            // MCP 2026-07-28 server-card:discovery#caching [CARD-037]
+            12 => self.etag.map(|etag| ("etag", Cow::Owned(tag_text(etag)))),
             // RFC 9449, section 9
             9 => self.dpop_nonce.as_ref().map(|it| ("dpop-nonce", Cow::Borrowed(&*it.0))),
             _ => None,
@@ -353,7 +379,12 @@ impl ResponseHead {
 }
 
 /// The number of header fields that a response can have.
-const FIELDS: u8 = 10;
+const FIELDS: u8 = 13;
+
+/// Returns an entity tag (RFC 9110, section 8.8.3).
+fn tag_text(etag: NonZeroU32) -> String {
+    alloc::format!("\"{etag:08x}\"")
+}
 
 /// A complete response of a server machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -385,7 +416,8 @@ impl HttpRejection {
 
     pub(super) fn head(&self) -> ResponseHead {
         let mut head = ResponseHead::new(self.status, Some(Content::Json));
-        (head.challenge, head.retry_after) = (self.challenge.clone(), self.retry_after);
+        head.challenge = self.challenge.as_deref().map(Box::from);
+        head.retry_after = self.retry_after;
         head.dpop_nonce.clone_from(&self.dpop_nonce);
         head
     }

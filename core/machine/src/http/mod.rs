@@ -34,14 +34,13 @@ pub use client::{
 pub use exchange::{ExchangeId, SessionId};
 pub use head::{AuthorizationField, Content, RequestHead, Response, ResponseHead};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
-pub use origin::{AllowedHosts, InvalidAllowedHost};
+pub use origin::AllowedHosts;
 pub use remote_address::RemoteAddress;
 #[cfg(feature = "server")]
 pub use server::{
-    ActionId, Admission, AnnouncedChange, CallerHandle, EventPosition, EventStore, Exhausted,
-    HttpServerOptions, Lease, MailboxShare, NodeId, NotStored, ParsedBody, ProofId, ReadId,
-    ReadRequest, RefusedHead, RequestReader, ResponseMode, Server, ServerLimits, ServerTimeouts,
-    ServerTransmit, SessionRecord, SharedLimit, SharedOptions, SharedResource, StoreAction,
-    StoreError, StoreReply, StoredEvent, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
-    TaskStoreEvent,
+    ActionId, Admission, CallerHandle, EventPosition, EventStore, Exhausted, HttpServerOptions,
+    Lease, MailboxShare, NodeId, NotStored, ParsedBody, ProofId, ReadId, ReadRequest, RefusedHead,
+    RequestReader, ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit,
+    SessionRecord, SharedLimit, SharedOptions, SharedResource, StoreAction, StoreError, StoreReply,
+    StoredEvent, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent,
 };

@@ -1,9 +1,11 @@
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::str;
 
 use super::authority::{Authority, Host, Origin, Scheme};
 use super::field_value::trim;
+use crate::InvalidValue;
 
 /// The hosts that a server answers for, and the web pages that may use it. This protects against
 /// DNS rebinding.
@@ -19,13 +21,13 @@ use super::field_value::trim;
 /// on a port of the user's computer can serve one. Allow them by name:
 ///
 /// ```
-/// # use mcp_sansio::http::{AllowedHosts, InvalidAllowedHost};
+/// # use mcp_sansio::{InvalidValue, http::AllowedHosts};
 /// let allowed = AllowedHosts::new()
 ///     .allow_host("mcp.example.com")?
 ///     .allow_origin("https://app.example.com")?
 ///     .allow_origin("http://localhost:5173")?;
 /// # let _ = allowed;
-/// # Ok::<_, InvalidAllowedHost>(())
+/// # Ok::<_, InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedHosts {
@@ -35,20 +37,6 @@ pub struct AllowedHosts {
     apps: Vec<String>,
     any_host: bool,
     any_origin: bool,
-}
-
-/// A host or an origin cannot be allowed, because no request could name it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidAllowedHost {
-    /// It is not a host, with or without a port.
-    #[error(
-        "{0:?} is not a host: write it as `mcp.example.com`, `mcp.example.com:8443` or `[::1]`"
-    )]
-    Host(String),
-    /// It is not a scheme with a host and, for `http` and `https`, an optional port.
-    #[error("{0:?} is not an origin: write it as `https://app.example.com`, without a path")]
-    Origin(String),
 }
 
 /// The reason why a request is refused.
@@ -80,12 +68,17 @@ impl AllowedHosts {
     ///
     /// # Errors
     ///
-    /// Returns [`InvalidAllowedHost::Host`] if `host` is not a host. A non-ASCII name must be in
-    /// its DNS form, `xn--…`.
-    pub fn allow_host(mut self, host: &str) -> Result<Self, InvalidAllowedHost> {
+    /// `host` is not a host, so no request could name it. A non-ASCII name must be in its DNS form,
+    /// `xn--…`.
+    pub fn allow_host(mut self, host: &str) -> Result<Self, InvalidValue> {
         match Authority::parse(host) {
             Ok(authority) => self.hosts.push(authority),
-            Err(_) => return Err(InvalidAllowedHost::Host(host.into())),
+            Err(_) => {
+                return Err(InvalidValue::new(format!(
+                    "{host:?} is not a host: write it as `mcp.example.com`, \
+                     `mcp.example.com:8443` or `[::1]`"
+                )));
+            }
         }
         Ok(self)
     }
@@ -96,12 +89,17 @@ impl AllowedHosts {
     ///
     /// # Errors
     ///
-    /// Returns [`InvalidAllowedHost::Origin`] if `origin` is not an origin.
-    pub fn allow_origin(mut self, origin: &str) -> Result<Self, InvalidAllowedHost> {
+    /// `origin` is not an origin, so no request could name it.
+    pub fn allow_origin(mut self, origin: &str) -> Result<Self, InvalidValue> {
         match Origin::parse(origin) {
             Some(origin) => self.origins.push(origin),
             None if is_of_app(origin) => self.apps.push(origin.into()),
-            None => return Err(InvalidAllowedHost::Origin(origin.into())),
+            None => {
+                return Err(InvalidValue::new(format!(
+                    "{origin:?} is not an origin: write it as `https://app.example.com`, without \
+                     a path"
+                )));
+            }
         }
         Ok(self)
     }
@@ -227,7 +225,7 @@ impl AllowedHosts {
         }
     }
 
-    pub(crate) fn from_texts(texts: &HostTexts) -> Result<Self, InvalidAllowedHost> {
+    pub(crate) fn from_texts(texts: &HostTexts) -> Result<Self, InvalidValue> {
         let (any_host, any_origin) = (texts.any_host, texts.any_origin);
         let all = Self { any_host, any_origin, ..Self::new() };
         let hosts = texts.hosts.iter().try_fold(all, |all, host| all.allow_host(host))?;
@@ -452,8 +450,8 @@ mod tests {
             assert!(refused.is_err_and(|text| text.contains("is not a host")), "{host}");
         }
         for origin in ["example.com", "https://example.com/", "null", "*", "file:///x"] {
-            let refused = AllowedHosts::new().allow_origin(origin);
-            assert_eq!(refused, Err(InvalidAllowedHost::Origin(origin.into())));
+            let refused = AllowedHosts::new().allow_origin(origin).map_err(|it| it.to_string());
+            assert!(refused.is_err_and(|text| text.contains("is not an origin")), "{origin}");
         }
     }
 }

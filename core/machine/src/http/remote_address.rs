@@ -1,4 +1,3 @@
-use core::fmt;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The origin of a request: the remote end of its connection, or the client that a trusted proxy
@@ -43,11 +42,9 @@ impl From<SocketAddr> for RemoteAddress {
     }
 }
 
-impl fmt::Debug for RemoteAddress {
+crate::partial_debug! {
     /// Omits the address, because logs have many readers.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RemoteAddress(..)")
-    }
+    impl Debug for RemoteAddress(..)
 }
 
 #[cfg(test)]

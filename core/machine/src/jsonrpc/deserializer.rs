@@ -546,8 +546,9 @@ mod key;
 mod list;
 mod union;
 
+pub use list::list;
 use list::{HINT, LIST};
-pub(crate) use list::{hint, list, list_of_hints, optional_list};
+pub(crate) use list::{List, hint, list_of_hints, optional_list};
 pub(crate) use union::UNION;
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use crate::envelope::ErrorCode;
 /// The `error` member of an error response.
 ///
 /// ```
-/// use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+/// use mcp_sansio::ErrorCode;
+/// use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 ///
 /// let error = ErrorObject::new(ErrorCode::INVALID_PARAMS, "unknown city")
 ///     .with_data(RawJson::parse(r#"{"city":"Olso"}"#)?);

@@ -110,6 +110,23 @@ impl Malformed {
         Self { reason: Reason::BatchRefused, id: None, shape: Shape::Unknown }
     }
 
+    /// Refuses an element of such an array. Returns `None` for a notification, and for a message
+    /// without an id.
+    pub(crate) fn element_refused(element: Result<Message<'_>, Self>) -> Option<Self> {
+        let refused = Self::batch_refused();
+        let refused = match element {
+            Ok(Message::Request(request)) => {
+                Self { id: Some(request.id), shape: Shape::Request, ..refused }
+            }
+            Ok(Message::Response(response)) => {
+                Self { id: response.id, shape: Shape::Response, ..refused }
+            }
+            Ok(Message::Notification(_)) => return None,
+            Err(malformed) => malformed,
+        };
+        refused.id.is_some().then_some(refused)
+    }
+
     /// Returns the message with U+FFFD in place of each half of a surrogate pair, or `None` if none is
     /// the defect. JavaScript writes half of a pair for a text that was cut within a character.
     pub(crate) fn repair(&self, text: &[u8]) -> Option<Vec<u8>> {

@@ -1,4 +1,6 @@
-//! JSON-RPC 2.0 as used by MCP: ids, errors, envelopes and batches. Nested values stay text.
+//! JSON-RPC 2.0 as used by MCP: ids, errors, envelopes and batches. Nested values stay text. Their
+//! limits and defects are those of [`envelope`](crate::envelope), error codes are
+//! [`crate::ErrorCode`].
 
 mod deserializer;
 mod error;
@@ -12,10 +14,12 @@ mod serializer;
 mod text;
 mod writer;
 
-pub(crate) use crate::envelope::write_integer;
-pub use crate::envelope::{ErrorCode, ParseLimits, Reason, Shape, write_string};
-pub(crate) use crate::envelope::{MemberIndex, PREFIX_IS_CACHED};
-pub(crate) use deserializer::{UNION, hint, list, list_of_hints, optional_list};
+pub(crate) use crate::envelope::{
+    ErrorCode, MemberIndex, PREFIX_IS_CACHED, ParseLimits, Reason, Shape, write_integer,
+    write_string,
+};
+pub use deserializer::list as lossy_list;
+pub(crate) use deserializer::{List, UNION, hint, list, list_of_hints, optional_list};
 pub use error::ErrorObject;
 pub(crate) use id::INLINE_LENGTH_MAX;
 pub use id::{IdText, RequestId};
@@ -31,6 +35,6 @@ pub use raw::{Json, RawJson};
 pub(crate) use text::resolved;
 pub use writer::{AsJson, WriteError, WriteJson, to_shared_json};
 pub(crate) use writer::{
-    NO_PARAMS, close_object_with, write_empty_result, write_error, write_id, write_notification,
+    close_object_with, write_empty_result, write_error, write_id, write_notification,
     write_on_one_line, write_request, write_result,
 };

@@ -148,6 +148,15 @@ impl<'a> RawJson<'a> {
         Ok((value, omitted.into_omissions(self.as_str())))
     }
 
+    /// Returns a copy without the members of objects that are `null`, in the outermost `depth` levels
+    /// of arrays and objects. Members of the outermost object that `kept` names are kept.
+    #[must_use]
+    pub fn without_null_members(&self, kept: &[Cow<'_, str>], depth: usize) -> RawJson<'static> {
+        let mut text = String::with_capacity(self.as_str().len());
+        copy_present(self, kept, depth, &mut text);
+        RawJson::trusted_string(text)
+    }
+
     /// Converts the value to one that does not borrow from the frame. Copies borrowed text and
     /// shares shared text.
     #[must_use]
@@ -313,6 +322,44 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
         struct ValueText<'a>(#[serde(borrow)] Cow<'a, str>);
 
         deserializer.deserialize_newtype_struct(RAW_VALUE, RawVisitor)
+    }
+}
+
+/// Writes a copy of `value` without the members of objects that are `null`, except those of the
+/// outermost object that are in `kept`. Below `depth` levels nothing is removed.
+fn copy_present(value: &RawJson<'_>, kept: &[Cow<'_, str>], depth: usize, text: &mut String) {
+    let first = value.as_str().as_bytes().first();
+    let Some(depth) = depth.checked_sub(1) else { return text.push_str(value.as_str()) };
+    let start = text.len() + 1;
+    let separate = |text: &mut String| {
+        if text.len() > start {
+            text.push(',');
+        }
+    };
+    match first {
+        Some(b'{') => {
+            text.push('{');
+            for member in value.members() {
+                if member.value == RawJson::NULL && !kept.contains(&member.name()) {
+                    continue;
+                }
+                separate(text);
+                text.push('"');
+                text.push_str(member.key);
+                text.push_str("\":");
+                copy_present(&member.value, &[], depth, text);
+            }
+            text.push('}');
+        }
+        Some(b'[') => {
+            text.push('[');
+            value.for_each_element(|element| {
+                separate(text);
+                copy_present(&element, &[], depth, text);
+            });
+            text.push(']');
+        }
+        _ => text.push_str(value.as_str()),
     }
 }
 

@@ -64,9 +64,6 @@ pub fn to_shared_json(value: &dyn WriteJson) -> Result<RawJson<'static>, WriteEr
 #[derive(Clone, Copy, Debug)]
 pub struct AsJson<'a, T: ?Sized>(pub &'a T);
 
-/// A request or notification without `params`.
-pub(crate) const NO_PARAMS: Option<&RawJson<'static>> = None;
-
 impl<T: Serialize + ?Sized> WriteJson for AsJson<'_, T> {
     fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         Ok(serialize(out, self.0)?)
@@ -124,13 +121,10 @@ pub(crate) fn write_request(
 pub(crate) fn write_notification(
     out: &mut String,
     method: &str,
-    params: Option<&(impl WriteJson + ?Sized)>,
+    params: Option<&dyn WriteJson>,
 ) -> Result<(), WriteError> {
     // MCP 2026-07-28 basic/index#notifications [RPC-012]: no `id`.
-    match params {
-        Some(params) => write_call(out, None, method, Some(&|out: &mut _| params.write_json(out))),
-        None => write_call(out, None, method, None),
-    }
+    write_call(out, None, method, params)
 }
 
 /// Appends a response with a result on one line, without a line end.
@@ -329,7 +323,7 @@ mod tests {
             text,
             r#"<{"jsonrpc":"2.0","id":"a\"1","method":"m/\u0001","params":{"x":[1]}}"#
         );
-        let text = written(|out| write_notification(out, "n", NO_PARAMS));
+        let text = written(|out| write_notification(out, "n", None));
         assert_eq!(text, r#"<{"jsonrpc":"2.0","method":"n"}"#);
         let text = written(|out| write_result(out, &(-5).into(), &RawJson::EMPTY_OBJECT));
         assert_eq!(text, r#"<{"jsonrpc":"2.0","id":-5,"result":{}}"#);

@@ -186,9 +186,29 @@ impl Connection {
         }
     }
 
+    /// Reports a message that the protocol does not allow here.
+    pub(super) fn forbidden<'f>(&mut self, violation: Violation) -> Flow<'f> {
+        self.violation(self.config.policy.forbidden, violation)
+    }
+
+    /// Reports a message that the protocol does not allow here because of its kind.
+    pub(super) fn out_of_place<'f>(&mut self, what: &'static str) -> Flow<'f> {
+        self.forbidden(Violation::OutOfPlace(what))
+    }
+
+    /// Reports a message that cannot be read.
+    pub(super) fn malformed<'f>(&mut self, violation: Violation) -> Flow<'f> {
+        self.violation(self.config.policy.malformed, violation)
+    }
+
+    /// Reports a message with invalid parameters.
+    pub(super) fn bad_parameters<'f>(&mut self, method: Method, what: &'static str) -> Flow<'f> {
+        self.malformed(Violation::BadParameters { method, what })
+    }
+
     /// Handles a malformed frame, and answers it. A client answers only requests with an id:
     /// anything else in a server's output is noise.
-    pub(super) fn malformed<'f>(
+    pub(super) fn malformed_frame<'f>(
         &mut self,
         malformed: &Malformed,
         revision: Option<Revision>,
@@ -204,7 +224,7 @@ impl Connection {
         {
             self.answer_unread(malformed.id.as_ref(), &error, revision, channel);
         }
-        self.violation(self.config.policy.malformed, Violation::Malformed(malformed.reason))
+        self.malformed(Violation::Malformed(malformed.reason))
     }
 
     /// Removes the call that a malformed response names, because no other response to it will
@@ -254,7 +274,7 @@ impl Connection {
             let error = ErrorObject::new(ErrorCode::PARSE_ERROR, message);
             self.answer_unread(None, &error, revision, Channel::UNSOLICITED);
         }
-        self.violation(self.config.policy.malformed, violation)
+        self.malformed(violation)
     }
 
     // ------------------------------------------------------------------ calls of this side
@@ -422,6 +442,8 @@ impl Connection {
 
     /// Writes a cancellation with the request id as `id` writes it; for a request of this side, the
     /// id is also passed as a number.
+    // MCP 2025-11-25 schema.json#CancelledNotificationParams [CANC-010]: optional there, always
+    // written here.
     pub(super) fn write_cancelled(
         &mut self,
         lane: Lane,
@@ -440,25 +462,47 @@ impl Connection {
             Ok(())
         };
         let method = Method::Cancelled;
-        let passed = self.pass_sent(method.as_str(), Some(&params));
-        let params: &dyn WriteJson = match &passed {
-            Passed::Changed(changed) => changed,
-            Passed::Unchanged | Passed::Dropped => &params,
-        };
-        let observed = self.observed.notify(method.as_str(), Some(params), Tag::NONE);
         let part = Part::Notification(SentNotification { method: Some(method), cancelled });
-        let written = self.outbox.try_push(lane, channel, part, Tag::NONE, |out| match &observed {
-            Some(params) => write_notification(out, method.as_str(), Some(params)),
-            None => write_notification(out, method.as_str(), Some(params)),
-        });
+        let route = (lane, channel, Tag::NONE);
+        let written = self.send_notification(route, part, method.as_str(), Some(&params));
         debug_assert!(written.is_ok(), "ids and strings are always JSON");
+    }
+
+    /// Sends a notification, unless middleware drops it.
+    pub(super) fn send_notification(
+        &mut self,
+        route: (Lane, Channel, Tag),
+        part: Part,
+        method: &str,
+        params: Option<&dyn WriteJson>,
+    ) -> Result<(), WriteError> {
+        let passed = self.pass_sent(method, params);
+        let params = match &passed {
+            Passed::Unchanged => params,
+            Passed::Changed(changed) => Some(changed as &dyn WriteJson),
+            Passed::Dropped => return Ok(()),
+        };
+        self.write_passed_notification(route, part, method, params)
+    }
+
+    /// Writes a notification that has passed the middleware, with what the observer adds to it.
+    pub(super) fn write_passed_notification(
+        &mut self,
+        (lane, channel, tag): (Lane, Channel, Tag),
+        part: Part,
+        method: &str,
+        params: Option<&dyn WriteJson>,
+    ) -> Result<(), WriteError> {
+        let observed = self.observed.notify(method, params, tag);
+        let params = observed.as_ref().map(|params| params as &dyn WriteJson).or(params);
+        self.outbox
+            .try_push(lane, channel, part, tag, |out| write_notification(out, method, params))
     }
 
     /// Handles a progress notification of the peer.
     // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-003] [PROG-005]
     pub(super) fn on_progress<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Flow<'f> {
         const BAD: &str = "`progressToken` and `progress` are required";
-        let bad = |what| Violation::BadParameters { method: Method::Progress, what };
         let (mut token, mut progress, mut total, mut message) = (None, None, None, None);
         let mut seen = Seen::default();
         let mut members = params.walk();
@@ -474,11 +518,11 @@ impl Connection {
                 _ => {}
             }
             if let Err(what) = once {
-                return self.violation(self.config.policy.malformed, bad(what));
+                return self.bad_parameters(Method::Progress, what);
             }
         }
         let Some(progress) = progress else {
-            return self.violation(self.config.policy.malformed, bad(BAD));
+            return self.bad_parameters(Method::Progress, BAD);
         };
         // An unused token belongs to a recently ended call or to no call.
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-006]
@@ -487,11 +531,10 @@ impl Connection {
         let Some(read) = call.wants_progress else { return Ok(None) };
         let total = total.and_then(|total| read(&total));
         let Some(progress) = read(&progress) else {
-            return self.violation(self.config.policy.malformed, bad(BAD));
+            return self.bad_parameters(Method::Progress, BAD);
         };
         if call.last_progress.is_some_and(|last| progress <= last) {
-            return self
-                .violation(self.config.policy.malformed, bad("`progress` did not increase"));
+            return self.bad_parameters(Method::Progress, "`progress` did not increase");
         }
         call.last_progress = Some(progress);
         self.calls.extend(key, now);
@@ -558,11 +601,17 @@ impl Connection {
 
     pub(super) fn keep_alive_expired(&mut self, call: &Call, now: Instant) {
         self.calls.bury(call.id, &self.config.limits, now);
+        self.keep_alive_failed(Duration::ZERO, now);
+    }
+
+    /// Handles a ping without an answer: another one follows after the pause, unless it was the
+    /// last.
+    pub(super) fn keep_alive_failed(&mut self, pause: Duration, now: Instant) {
         self.keep_alive_failures += 1;
         if self.keep_alive_failures >= self.config.timeouts.keep_alive_failures_max {
             self.close(CloseReason::Unresponsive);
         } else {
-            self.keep_alive_due = Some(now);
+            self.keep_alive_due = Some(now + pause);
             self.keep_alive(now);
         }
     }

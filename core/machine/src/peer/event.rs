@@ -14,7 +14,7 @@ use crate::protocol::{Capabilities, Method, SubscriptionFilter};
 use crate::{Caller, Era, Panicked, Printable, Revision};
 
 use super::error::OpeningFailure;
-use super::handle::{CallHandle, InputHandle, RequestHandle, SubscriptionHandles};
+use super::handle::{CallHandle, InputHandle, RequestHandle};
 use super::method_name::MethodName;
 use crate::gate::metadata::Spans;
 
@@ -285,9 +285,9 @@ pub struct Notification<'a> {
     pub params: RawJson<'a>,
     /// The revision that governs it.
     pub revision: Revision,
-    /// The subscriptions of this side that the notification belongs to. A legacy server sends each
-    /// change once, however many subscriptions include it.
-    pub subscriptions: SubscriptionHandles,
+    /// The subscriptions of this side that the notification belongs to, in the order in which they
+    /// were made. A legacy server sends each change once, however many subscriptions include it.
+    pub subscriptions: Box<[CallHandle]>,
 }
 
 impl Notification<'_> {

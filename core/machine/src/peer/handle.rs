@@ -1,8 +1,5 @@
 //! Handles of pending requests, calls and input requests.
 
-use alloc::boxed::Box;
-use core::ops::Deref;
-
 use mcp_sansio_collections::Key;
 use serde::{Deserialize, Serialize};
 
@@ -48,69 +45,13 @@ handles! {
 }
 
 impl RequestHandle {
-    /// Returns the connection that received the request.
+    /// Returns whether one connection received both requests. A machine may serve several: a session
+    /// each, or a request without a session.
     #[must_use]
-    pub const fn connection(self) -> ConnectionHandle {
-        ConnectionHandle(self.connection)
+    pub fn is_on_connection_of(self, other: Self) -> bool {
+        self.connection == other.connection
     }
 }
-
-/// The subscriptions of this side that a notification belongs to, in the order in which they were
-/// made: a slice of [`CallHandle`]s. Up to one handle is stored without an allocation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SubscriptionHandles(Handles);
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Handles {
-    #[default]
-    None,
-    One(CallHandle),
-    Several(Box<[CallHandle]>),
-}
-
-impl SubscriptionHandles {
-    /// No subscription.
-    pub(crate) const NONE: Self = Self(Handles::None);
-}
-
-impl Deref for SubscriptionHandles {
-    type Target = [CallHandle];
-
-    fn deref(&self) -> &[CallHandle] {
-        match &self.0 {
-            Handles::None => &[],
-            Handles::One(handle) => core::slice::from_ref(handle),
-            Handles::Several(handles) => handles,
-        }
-    }
-}
-
-impl FromIterator<CallHandle> for SubscriptionHandles {
-    fn from_iter<I: IntoIterator<Item = CallHandle>>(handles: I) -> Self {
-        let mut handles = handles.into_iter();
-        Self(match (handles.next(), handles.next()) {
-            (None, _) => Handles::None,
-            (Some(only), None) => Handles::One(only),
-            (Some(first), Some(second)) => {
-                Handles::Several([first, second].into_iter().chain(handles).collect())
-            }
-        })
-    }
-}
-
-impl<'a> IntoIterator for &'a SubscriptionHandles {
-    type Item = &'a CallHandle;
-    type IntoIter = core::slice::Iter<'a, CallHandle>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-/// A handle of a connection in a machine that serves several: a session, or a request without a
-/// session. Equal for all requests of a machine with one connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnectionHandle(Key);
 
 /// A handle of an input request that waits for its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

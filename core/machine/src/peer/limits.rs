@@ -215,7 +215,8 @@ pub struct Timeouts {
     /// end of a byte stream is detected without them.
     // MCP 2025-11-25 basic/utilities/ping#implementation-considerations [PING-003]
     pub keep_alive: Option<Duration>,
-    /// Time for the response to a keep-alive ping. 10 s.
+    /// Time for the response to a keep-alive ping, and before the next one if the transport fails
+    /// it. 10 s.
     pub keep_alive_answer: Duration,
     /// Number of consecutive unanswered keep-alive pings that closes the connection. 3.
     pub keep_alive_failures_max: u32,

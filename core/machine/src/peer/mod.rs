@@ -54,7 +54,7 @@ pub use event::{
     Cancelled, CloseReason, DeliveryFailed, Ended, Event, Failure, HandlerPanicked, InputRequested,
     InputResponseParams, Notification, Opened, Progress, Request, Subject, Subscribed, Violation,
 };
-pub use handle::{CallHandle, ConnectionHandle, InputHandle, RequestHandle, SubscriptionHandles};
+pub use handle::{CallHandle, InputHandle, RequestHandle};
 pub use limits::{Limits, Timeouts};
 pub use machine::{Applied, Machine, StreamMachine};
 pub use memory::MessageLengths;
@@ -66,11 +66,10 @@ pub use middleware::{
 pub use operation::CallContext;
 pub use operation::{
     Cause, Direction, Observation, Operation, OperationEnd, OperationObserver, OperationOutcome,
-    SessionStart,
 };
 pub use options::ConnectionOptions;
 pub use outgoing::CallOptions;
-pub use policy::{IncompleteInitialize, ListRequests, Policy, Reaction, UnknownMethods};
+pub use policy::{Policy, Reaction};
 pub use requests::ProgressLimiter;
 #[cfg(feature = "client")]
 pub use response_cache::{CacheOptions, ResponseCache};

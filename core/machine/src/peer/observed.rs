@@ -23,7 +23,6 @@ use super::event::{CloseReason, Event, Failure};
 use super::operation::CallContext;
 use super::operation::{
     Cause, Direction, Observation, Operation, OperationEnd, OperationObserver, OperationOutcome,
-    SessionStart,
 };
 use super::options::ConnectionConfig;
 use super::outgoing::{CallOptions, Outgoing};
@@ -284,8 +283,7 @@ impl Observing for State {
         self.revision = Some(revision);
         if revision.era() == crate::Era::Legacy && self.session.is_none() {
             let (role, transport) = (self.role, &self.transport);
-            let start = SessionStart { role, revision, transport };
-            self.session = self.observer.begin_session(&start);
+            self.session = self.observer.begin_session(role, revision, transport);
         }
     }
 

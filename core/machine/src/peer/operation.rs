@@ -49,9 +49,15 @@ pub trait OperationObserver: fmt::Debug + Send + Sync {
     /// An operation begins. `None` ignores it.
     fn begin(&self, operation: &Operation<'_>) -> Option<Arc<dyn Observation>>;
 
-    /// A legacy session begins: the handshake has succeeded. `None` ignores it.
-    fn begin_session(&self, session: &SessionStart<'_>) -> Option<Arc<dyn Observation>> {
-        let _ = session;
+    /// A legacy session begins: the handshake has negotiated `revision`, and this side has `role`.
+    /// `None` ignores it.
+    fn begin_session(
+        &self,
+        role: Side,
+        revision: Revision,
+        transport: &OperationTransport,
+    ) -> Option<Arc<dyn Observation>> {
+        let _ = (role, revision, transport);
         None
     }
 
@@ -144,18 +150,6 @@ pub enum Cause<'a> {
     Request(&'a dyn Observation),
 }
 
-/// A legacy session at its beginning.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SessionStart<'a> {
-    /// The role of this side.
-    pub role: Side,
-    /// The negotiated revision.
-    pub revision: Revision,
-    /// The connection.
-    pub transport: &'a OperationTransport,
-}
-
 /// The end of an operation or a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -217,8 +211,4 @@ impl CallContext {
     }
 }
 
-impl fmt::Debug for CallContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CallContext(..)")
-    }
-}
+crate::partial_debug! { impl Debug for CallContext(..) }

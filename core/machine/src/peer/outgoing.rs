@@ -200,7 +200,7 @@ pub(super) fn write_call(
                 return params.write_json(out);
             }
             out.push_str(r#"{"_meta":{"#);
-            parts.write(out);
+            parts.write(out)?;
             out.push('}');
             members.set(out.len() - start);
             close_object_with(out, params)
@@ -224,7 +224,7 @@ impl MetaParts<'_> {
     }
 
     /// Writes the members without braces.
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut String) -> Result<(), WriteError> {
         let start = out.len();
         let comma = |out: &mut String| {
             if out.len() > start {
@@ -256,6 +256,7 @@ impl MetaParts<'_> {
                 write_on_one_line(out, member.value.as_str());
             }
         }
+        Ok(())
     }
 }
 

@@ -127,11 +127,7 @@ struct State {
     early: Option<Early>,
 }
 
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State").field("early", &self.early).finish_non_exhaustive()
-    }
-}
+crate::partial_debug! { impl Debug for State { early, .. } }
 
 /// A middleware has answered or refused a request.
 #[derive(Debug)]
@@ -227,7 +223,7 @@ const KEPT_META: [&str; 5] = [
 
 /// Returns whether two objects have the same values of these members.
 fn agree(one: &RawJson<'_>, other: &RawJson<'_>, members: &[&str]) -> bool {
-    members.iter().all(|name| match (one.get(name), other.get(name)) {
+    members.iter().all(|name| match (one.get_present(name), other.get_present(name)) {
         (Some(one), Some(other)) => {
             // The middleware may have written the same value with other spaces or in another order.
             let value = |text: &RawJson<'_>| text.decode::<serde_json::Value>().ok();
@@ -241,13 +237,13 @@ fn agree(one: &RawJson<'_>, other: &RawJson<'_>, members: &[&str]) -> bool {
 /// Returns whether changed parameters, or a changed result, still identify the same message.
 fn keeps(original: &RawJson<'_>, changed: &RawJson<'_>, members: &[&str]) -> bool {
     let empty = RawJson::EMPTY_OBJECT;
-    let (before, after) = (original.get("_meta"), changed.get("_meta"));
+    let (before, after) = (original.get_present("_meta"), changed.get_present("_meta"));
     let (before, after) = (before.as_ref().unwrap_or(&empty), after.as_ref().unwrap_or(&empty));
     changed.is_object() && agree(original, changed, members) && agree(before, after, &KEPT_META)
 }
 
 fn has_valid_meta(object: &RawJson<'_>) -> bool {
-    object.get("_meta").is_none_or(|meta| meta.is_object())
+    object.get_present("_meta").is_none_or(|meta| meta.is_object())
 }
 
 /// Returns whether the changed parameters of a received message are those of the same message. The

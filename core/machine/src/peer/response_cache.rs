@@ -100,12 +100,12 @@ const ENTRY_COST: usize = 256;
 /// stale; the next lookup finds nothing.
 ///
 /// ```
-/// use mcp_sansio::Instant;
+/// use mcp_sansio::{Instant, Method};
 /// use mcp_sansio::jsonrpc::RawJson;
 /// use mcp_sansio::peer::{
 ///     CacheOptions, CallOptions, Client, ClientMachine, ClientOptions, ResponseCache,
 /// };
-/// use mcp_sansio::protocol::{Implementation, Method};
+/// use mcp_sansio::protocol::Implementation;
 ///
 /// let now = Instant::ZERO;
 /// let options = ClientOptions::new(Implementation::new("demo", "1.0.0"));

@@ -34,8 +34,9 @@ message! {
                 when elicitation_is_expressible;
             /// It accepts requests as tasks; 2025-11-25 only.
             tasks: Box<TasksCapability> = "tasks" in ONLY_2025_11_25;
-            /// Extensions by identifier, with their settings; since 2026-07-28, with the feature
-            /// `extensions` since 2025-06-18. An empty object declares support without settings.
+            /// Extensions by identifier, with their settings; since 2025-06-18, although the
+            /// published schemas have them since 2026-07-28. An empty object declares support
+            /// without settings.
             // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
             extensions: CapabilitySettings = "extensions" in EXTENSIONS;
         }
@@ -184,8 +185,9 @@ message! {
             tools: ToolsCapability = "tools" in ALL;
             /// It accepts requests as tasks; 2025-11-25 only.
             tasks: Box<TasksCapability> = "tasks" in ONLY_2025_11_25;
-            /// Extensions by identifier, with their settings; since 2026-07-28, with the feature
-            /// `extensions` since 2025-06-18. An empty object declares support without settings.
+            /// Extensions by identifier, with their settings; since 2025-06-18, although the
+            /// published schemas have them since 2026-07-28. An empty object declares support
+            /// without settings.
             // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
             extensions: CapabilitySettings = "extensions" in EXTENSIONS;
         }

@@ -6,8 +6,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::Deserializer;
 
+use super::Revision;
 use super::elicitation::ElicitValue;
 use super::elicitation_select::{MultiSelectSchema, SingleSelectSchema};
 use super::map::Map;
@@ -79,8 +80,8 @@ pub struct InvalidContent {
 
 impl ElicitSchema {
     /// Checks the values of a filled-in form, before they are sent and after they were received.
-    /// Formats of texts are checked in outline only, and values that are no field of the form are
-    /// not checked, as JSON Schema has it.
+    /// Formats of texts are checked in outline only. Values that are no field of the form, as JSON
+    /// Schema has it, and those of [unknown](PrimitiveSchema::Unknown) fields are not checked.
     ///
     /// ```
     /// use mcp_sansio::protocol::{ElicitSchema, Map, NumberSchema};
@@ -127,7 +128,7 @@ pub enum PrimitiveSchema {
     SingleSelect(SingleSelectSchema),
     /// A multiple choice; since 2025-11-25.
     MultiSelect(MultiSelectSchema),
-    /// An unknown type, kept and written back unchanged.
+    /// A field that forms cannot have, kept and written back unchanged.
     Unknown(Json),
 }
 
@@ -291,18 +292,20 @@ impl<'de> Deserialize<'de> for PrimitiveSchema {
         }
 
         let json = Json::deserialize(deserializer)?;
-        let probe: Probe<'_> = json.decode().map_err(D::Error::custom)?;
-        let selects = probe.values.is_some() || probe.titled.is_some();
-        // A list of types is an unknown kind.
-        match probe.kind.as_ref().and_then(RawJson::to_text).as_deref() {
-            Some("string") if selects => json.decode().map(Self::SingleSelect),
-            Some("string") => json.decode().map(Self::Text),
-            Some("number" | "integer") => json.decode().map(Self::Number),
-            Some("boolean") => json.decode().map(Self::Boolean),
-            Some("array") => json.decode().map(Self::MultiSelect),
-            _ => Ok(Self::Unknown(json)),
-        }
-        .map_err(D::Error::custom)
+        // A field that forms cannot have does not hide the others.
+        let known = json.decode::<Probe<'_>>().ok().and_then(|probe| {
+            let selects = probe.values.is_some() || probe.titled.is_some();
+            // A list of types is an unknown kind.
+            match probe.kind.as_ref().and_then(RawJson::to_text).as_deref()? {
+                "string" if selects => json.decode().map(Self::SingleSelect).ok(),
+                "string" => json.decode().map(Self::Text).ok(),
+                "number" | "integer" if !selects => json.decode().map(Self::Number).ok(),
+                "boolean" => json.decode().map(Self::Boolean).ok(),
+                "array" => json.decode().map(Self::MultiSelect).ok(),
+                _ => None,
+            }
+        });
+        Ok(known.unwrap_or(Self::Unknown(json)))
     }
 }
 
@@ -323,12 +326,16 @@ message! {
             min_length: u64 as u64 = "minLength" in ALL;
             /// The maximum number of characters.
             max_length: u64 as u64 = "maxLength" in ALL;
-            /// The format of the text.
-            format: StringFormat = "format" in ALL;
+            /// The format of the text. One that the protocol does not have is not written.
+            format: StringFormat = "format" in ALL, when format_is_expressible;
             /// The initial value; since 2025-11-25.
             default: String = "default" in SINCE_2025_11_25;
         }
     }
+}
+
+const fn format_is_expressible(format: &StringFormat, _: Revision) -> bool {
+    !matches!(format, StringFormat::Unknown(_))
 }
 
 word! {
@@ -504,5 +511,38 @@ mod tests {
             form.to_json_at(Revision::V2025_06_18).unwrap().as_str(),
             r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"boolean"}},"required":["a"]}"#
         );
+    }
+
+    #[test]
+    fn a_field_that_forms_cannot_have_does_not_hide_the_others() {
+        // Rule: [ELIC-007].
+        for field in [
+            r#"{"type":"array","items":{"type":"string"}}"#,
+            r#"{"type":"string","default":5}"#,
+            r#"{"type":"boolean","default":"yes"}"#,
+            r#"{"type":"integer","enum":[1,3]}"#,
+            r#"{"type":"string","oneOf":[{"const":"a"}]}"#,
+            "true",
+        ] {
+            let text = format!(
+                r#"{{"type":"object","properties":{{"odd":{field},"even":{{"type":"string"}}}}}}"#
+            );
+            let form: ElicitSchema = serde_json::from_str(&text).unwrap();
+            let field = |name| form.properties.get(name).unwrap();
+            assert!(matches!(field("odd"), PrimitiveSchema::Unknown(_)), "{text}");
+            assert!(matches!(field("even"), PrimitiveSchema::Text(_)));
+            assert_eq!(form.to_json_at(Revision::LATEST).unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn formats_that_the_protocol_does_not_have_are_not_written() {
+        // Rule: [ELIC-010].
+        for (format, written) in [("email", true), ("ipv4", false)] {
+            let text = format!(r#"{{"type":"string","format":"{format}"}}"#);
+            let field: PrimitiveSchema = serde_json::from_str(&text).unwrap();
+            let expected = if written { &*text } else { r#"{"type":"string"}"# };
+            assert_eq!(field.to_json_at(Revision::LATEST).unwrap().as_str(), expected);
+        }
     }
 }

@@ -5,12 +5,11 @@ use alloc::string::String;
 use core::fmt;
 
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson, write_string};
-use crate::{Era, Revision};
+use crate::{Era, InvalidValue, Revision};
 
 use super::Capability;
 use super::TASKS_EXTENSION;
 use super::capabilities::CapabilitySettings;
-use super::meta::InvalidMetaKey;
 
 /// An extension cannot be registered, or a requirement of it is unmet: a mistake of the
 /// application.
@@ -23,7 +22,7 @@ pub enum ExtensionError {
         /// The identifier.
         id: String,
         /// The error in it.
-        reason: InvalidMetaKey,
+        reason: InvalidValue,
     },
     /// The settings do not serialize to a JSON object.
     #[error("extension {id:?}: its settings are not an object")]
@@ -52,6 +51,12 @@ pub enum ExtensionError {
         id: String,
         /// The method.
         method: String,
+    },
+    /// Middleware around the handlers of a host, which has message middleware only.
+    #[error("extension {id:?}: a host has no middleware around handlers: use `message_middleware`")]
+    HandlerMiddleware {
+        /// The identifier.
+        id: String,
     },
     /// A requirement is unmet: register the extension, or declare the capability.
     #[error("the extension {id:?} requires {requirement}")]

@@ -3,6 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::de::{Deserialize as _, Deserializer, Error as _};
+
 use super::message::{message, word};
 
 message! {
@@ -34,6 +36,7 @@ message! {
     pub struct Icon {
         required {
             /// An `https:` or `data:` URI.
+            #[serde(deserialize_with = "safe_source")]
             src: String = "src" in ALL;
         }
         defaulted {}
@@ -47,6 +50,20 @@ message! {
             #[serde(deserialize_with = "crate::jsonrpc::hint")]
             theme: IconTheme = "theme" in ALL;
         }
+    }
+}
+
+/// Reads the URI of an icon. One with another scheme is left out, like a malformed one.
+// MCP 2026-07-28 basic/index#icons [SEC-001]: plain `http` remains, as the page lists it as a form.
+fn safe_source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let source = String::deserialize(deserializer)?;
+    let scheme = source.split(':').next().unwrap_or_default();
+    if ["https", "http", "data"].iter().any(|safe| scheme.eq_ignore_ascii_case(safe)) {
+        Ok(source)
+    } else {
+        Err(D::Error::custom(
+            "the URI of an icon has one of the schemes `https`, `http` and `data`",
+        ))
     }
 }
 

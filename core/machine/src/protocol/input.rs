@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde::ser::{SerializeMap, Serializer};
 
-use super::Capability;
 use super::Method;
 use super::Revision;
 use super::elicitation::{ElicitParams, ElicitResult};
@@ -18,6 +17,7 @@ use super::root::{ListRootsParams, ListRootsResult};
 use super::sampling::{CreateMessageParams, CreateMessageResult};
 use super::task::TaskMetadata;
 use super::wire::{NotExpressible, SerializeAt};
+use super::{Capabilities, Capability};
 use crate::jsonrpc::{Json, RawJson};
 
 /// The input requests of a server, by keys that it chooses.
@@ -137,6 +137,18 @@ impl InputRequest {
             Self::Unknown(_) => (None, None, None),
         };
         [first, second, third].into_iter().flatten()
+    }
+}
+
+impl InputRequests {
+    /// Returns the first capability that these requests need at `revision` and the client has not
+    /// `declared`: they must not be sent to it.
+    // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005],
+    // MCP 2026-07-28 basic/index#_meta [CAP-021]
+    #[must_use]
+    pub fn missing(&self, declared: Capabilities, revision: Revision) -> Option<Capability> {
+        let lacks = |capability: &Capability| !declared.contains(*capability);
+        self.iter().find_map(|(_, request)| request.needs(revision).find(lacks))
     }
 }
 

@@ -12,9 +12,13 @@ use super::meta::Meta;
 use super::wire::{SerializeAt, Text};
 use crate::jsonrpc::Json;
 
+const UNKNOWN_LEVEL: &str =
+    "not a logging level; they are debug, info, notice, warning, error, critical, alert, emergency";
+
 impl<'de> Deserialize<'de> for LoggingLevel {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Text::deserialize(deserializer)?.0.parse().map_err(D::Error::custom)
+        let Text(text) = Text::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom(UNKNOWN_LEVEL))
     }
 }
 
@@ -47,28 +51,11 @@ message! {
     }
 }
 
-message! {
-    /// The parameters of `logging/setLevel`; until 2025-11-25.
-    // MCP 2025-11-25 server/utilities/logging#setting-log-level [LOG-003]
-    pub struct SetLevelParams {
-        required {
-            /// The least severe level to send.
-            level: LoggingLevel = "level" in ALL;
-        }
-        defaulted {}
-        optional {
-            /// Metadata.
-            meta: Meta = "_meta" in ALL;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::string::ToString;
 
     use super::*;
-    use crate::protocol::UnknownLoggingLevel;
 
     #[test]
     fn levels_are_ordered_by_severity_and_parse_back() {
@@ -76,15 +63,15 @@ mod tests {
         assert!(LoggingLevel::ALL.is_sorted());
         assert!(LoggingLevel::Warning < LoggingLevel::Error);
         for level in LoggingLevel::ALL {
-            assert_eq!(level.to_string().parse(), Ok(level));
+            assert_eq!(LoggingLevel::parse(&level.to_string()), Some(level));
         }
     }
 
     #[test]
     fn an_invalid_level_is_refused() {
         // Rule: [LOG-005].
-        assert!(serde_json::from_str::<SetLevelParams>(r#"{"level":"loud"}"#).is_err());
-        assert_eq!("Debug".parse::<LoggingLevel>(), Err(UnknownLoggingLevel));
+        assert!(serde_json::from_str::<LoggingLevel>(r#""loud""#).is_err());
+        assert_eq!(LoggingLevel::parse("Debug"), None);
     }
 
     #[test]

@@ -72,6 +72,16 @@ impl<V> Map<V> {
         self.0.iter_mut().map(|(key, value)| (key.as_str(), value))
     }
 
+    /// Returns the keys in order.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_str())
+    }
+
+    /// Returns the values in order.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &V> {
+        self.0.iter().map(|(_, value)| value)
+    }
+
     /// Returns the number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -147,6 +157,22 @@ impl<K: Into<String>, V> FromIterator<(K, V)> for Map<V> {
     }
 }
 
+impl<K: Into<String>, W: Into<V>, V, const N: usize> From<[(K, W); N]> for Map<V> {
+    fn from(entries: [(K, W); N]) -> Self {
+        entries.into_iter().map(|(key, value)| (key, value.into())).collect()
+    }
+}
+
+impl<'m, V> IntoIterator for &'m Map<V> {
+    type Item = (&'m str, &'m V);
+    type IntoIter =
+        core::iter::Map<core::slice::Iter<'m, (String, V)>, fn(&'m (String, V)) -> Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter().map(|(key, value)| (key, value))
+    }
+}
+
 impl<V> IntoIterator for Map<V> {
     type Item = (String, V);
     type IntoIter = alloc::vec::IntoIter<(String, V)>;
@@ -213,6 +239,18 @@ mod tests {
             serde_json::from_str(r#"{"z":1,"a":2,"z":3,"m":4,"a":5,"z":6}"#).unwrap();
         assert!(map.iter().eq([("m", &4), ("a", &5), ("z", &6)]));
         assert_eq!(map.to_json_at(Revision::LATEST).unwrap().as_str(), r#"{"m":4,"a":5,"z":6}"#);
+    }
+
+    #[test]
+    fn a_map_is_read_like_those_of_the_standard_library() {
+        let map: Map<String> = Map::from([("b", "1"), ("a", "2"), ("b", "3")]);
+        assert!(map.keys().eq(["a", "b"]));
+        assert!(map.values().eq(["2", "3"]));
+        let mut read = Vec::new();
+        for (key, value) in &map {
+            read.push((key, value.as_str()));
+        }
+        assert_eq!(read, [("a", "2"), ("b", "3")]);
     }
 
     #[test]

@@ -17,9 +17,11 @@ use super::map::superseded;
 use super::progress::ProgressToken;
 use super::task::RelatedTask;
 use super::wire::{SerializeAt, Text};
+use crate::InvalidValue;
 use crate::jsonrpc::{Json, JsonError, Member, Members, RawJson, RequestId, write_string};
 
-pub use key::{InvalidMetaKey, check_extension_id, check_key, is_reserved_key};
+pub use key::{check_extension_id, check_key, is_reserved_key};
+pub(crate) use key::{check_own_key, unwritable};
 
 /// The metadata of a message: an object with arbitrary keys in their original order.
 ///
@@ -76,16 +78,19 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// The value cannot be represented as JSON.
+    /// The value cannot be represented as JSON, or the key is [invalid](InvalidValue).
     pub fn set<T: Serialize + ?Sized>(
         &mut self,
         key: impl AsRef<str>,
         value: &T,
     ) -> Result<Option<Json>, JsonError> {
+        // MCP 2026-07-28 basic/index#_meta [META-003] [META-004]
+        check_own_key(key.as_ref()).map_err(|reason| unwritable(key.as_ref(), &reason))?;
         Ok(self.put(key.as_ref(), &Json::from_serialize(value)?))
     }
 
-    /// Sets `key` to a JSON value and returns the previous value.
+    /// Sets `key` to a JSON value and returns the previous value. The key is not checked, as it may
+    /// be one of a peer.
     pub fn insert(&mut self, key: impl AsRef<str>, value: Json) -> Option<Json> {
         self.put(key.as_ref(), &value)
     }
@@ -197,17 +202,18 @@ impl Meta {
         self.decode(Self::PROGRESS_TOKEN)
     }
 
-    /// Checks every key against the grammar of [`check_key`].
+    /// Checks every key against the grammar of [`check_key`], and that no other prefix than
+    /// `io.modelcontextprotocol` is a reserved one.
     ///
     /// # Errors
     ///
     /// Returns the error of the first invalid key.
-    pub fn check(&self) -> Result<(), InvalidMetaKey> {
-        self.iter().try_for_each(|(key, _)| check_key(&key))
+    pub fn check(&self) -> Result<(), InvalidValue> {
+        self.iter().try_for_each(|(key, _)| check_own_key(&key))
     }
 
     fn decode<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        self.get(key)?.decode().ok()
+        self.get(key)?.decode_lossy().ok().map(|(value, _)| value)
     }
 
     fn members(&self) -> Members<'_> {

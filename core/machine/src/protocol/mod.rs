@@ -1,5 +1,5 @@
-//! Data types of the protocol: typed messages, and the methods and capabilities that they name.
-//! The table of methods is in [`gate`](crate::gate), the revisions are [`crate::Revision`].
+//! Typed messages of the protocol. The names that they share with [`gate`](crate::gate), which has
+//! the table of methods, are at the root: [`Method`], [`Revision`], [`Capability`] and others.
 //!
 //! One message type serves all revisions that have the message. It reads the form of any revision,
 //! and is written in the form of one:
@@ -56,13 +56,10 @@ mod sampling;
 mod subscription;
 mod task;
 mod tool;
-mod tool_results;
 pub(crate) mod wire;
 
-pub use crate::gate::{
-    Capabilities, Capability, LoggingLevel, Method, Side, TASKS_EXTENSION, UnknownLoggingLevel,
-};
-pub(crate) use crate::gate::{Era, Revision};
+pub use crate::gate::capability::TASKS_EXTENSION;
+pub(crate) use crate::gate::{Capabilities, Capability, Era, LoggingLevel, Method, Revision, Side};
 pub use annotations::*;
 pub use cache::{CacheHints, CacheScope, Ttl};
 pub use capabilities::*;
@@ -89,9 +86,8 @@ pub use sampling::*;
 pub use subscription::*;
 pub use task::*;
 pub use tool::{
-    CallToolParams, CallToolResult, InvalidToolName, ListToolsResult, TOOL_NAME_LENGTH_MAX,
-    TaskSupport, TextResult, Tool, ToolAnnotations, ToolExecution, check_tool_name,
+    CallToolParams, CallToolResult, ListToolsResult, TOOL_NAME_LENGTH_MAX, TaskSupport, TextResult,
+    Tool, ToolAnnotations, ToolExecution, check_tool_name,
 };
-pub use tool_results::ToolResultsError;
 pub(crate) use wire::JsonAtRevision;
 pub use wire::{AtRevision, OneOrMany, SerializeAt, ToolOutput, Verbatim, WriteJsonAt};

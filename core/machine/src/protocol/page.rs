@@ -1,22 +1,9 @@
-//! Parameters and results shared by several methods: empty ones, and pages of lists.
+//! Parameters and results shared by several methods: empty results, and pages of lists.
 
 use alloc::string::String;
 
 use super::message::message;
 use super::meta::Meta;
-
-message! {
-    /// The parameters of a method without parameters.
-    #[derive(Default)]
-    pub struct EmptyParams {
-        required {}
-        defaulted {}
-        optional {
-            /// Metadata.
-            meta: Meta = "_meta" in ALL;
-        }
-    }
-}
 
 message! {
     /// A result without content.

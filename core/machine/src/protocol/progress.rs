@@ -1,4 +1,4 @@
-//! Progress and cancellation of requests.
+//! Progress of requests.
 
 use alloc::string::String;
 use core::fmt;
@@ -9,7 +9,7 @@ use serde::ser::Serializer;
 use super::Revision;
 use super::message::message;
 use super::meta::Meta;
-use super::wire::{NotExpressible, SerializeAt};
+use super::wire::SerializeAt;
 use crate::jsonrpc::RequestId;
 
 /// Identifies a request in progress notifications: a string or an integer.
@@ -100,44 +100,6 @@ message! {
     }
 }
 
-message! {
-    /// The parameters of `notifications/cancelled`.
-    // MCP 2025-11-25 basic/utilities/cancellation#cancellation-flow [CANC-001]
-    #[derive(Default)]
-    pub struct CancelledParams {
-        check names_a_request;
-        required {}
-        defaulted {}
-        optional {
-            /// The request to cancel. It may be absent only at 2025-11-25; then nothing is
-            /// cancelled.
-            request_id: RequestId = "requestId" in ALL;
-            /// The reason, for users and logs.
-            reason: String = "reason" in ALL;
-            /// Metadata.
-            meta: Meta = "_meta" in ALL;
-        }
-    }
-}
-
-impl CancelledParams {
-    /// Cancels the request with this id.
-    #[must_use]
-    pub fn request(id: RequestId) -> Self {
-        Self::new().request_id(id)
-    }
-}
-
-// MCP 2025-11-25 schema.json#CancelledNotificationParams [CANC-010]: optional only at this
-// revision.
-fn names_a_request(params: &CancelledParams, revision: Revision) -> Result<(), NotExpressible> {
-    if params.request_id.is_some() || revision == Revision::V2025_11_25 {
-        Ok(())
-    } else {
-        Err(NotExpressible::new("a cancellation without a request id", revision))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,16 +124,5 @@ mod tests {
         );
         let text = params.to_json_at(Revision::V2025_03_26).unwrap();
         assert!(text.as_str().contains(r#""message":"half""#));
-    }
-
-    #[test]
-    fn a_cancellation_requires_a_request_id_except_at_one_revision() {
-        // Rule: [CANC-010].
-        for revision in Revision::ALL {
-            let written = CancelledParams::new().to_json_at(revision);
-            assert_eq!(written.is_ok(), revision == Revision::V2025_11_25, "{revision}");
-            let written = CancelledParams::request(7.into()).to_json_at(revision).unwrap();
-            assert_eq!(written.as_str(), r#"{"requestId":7}"#);
-        }
     }
 }

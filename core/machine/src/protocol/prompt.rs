@@ -212,14 +212,14 @@ mod tests {
             .title("t")
             .description("d")
             .arguments([argument])
-            .icons([Icon::new("i:j")]);
+            .icons([Icon::new("data:,")]);
         let text = |title, named, icons| {
             alloc::format!(
                 r#"{{"name":"p"{title},"description":"d","arguments":[{{"name":"n"{named},"description":"e","required":true}}]{icons}}}"#
             )
         };
         let (title, named) = (r#","title":"t""#, r#","title":"N""#);
-        let icons = r#","icons":[{"src":"i:j"}]"#;
+        let icons = r#","icons":[{"src":"data:,"}]"#;
         for (revision, expected) in [
             (Revision::V2024_11_05, text("", "", "")),
             (Revision::V2025_03_26, text("", "", "")),

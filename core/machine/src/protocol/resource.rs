@@ -94,6 +94,17 @@ pub enum ResourceContents {
 
 forward_wire!(ResourceContents { Text, Blob, Unknown });
 
+impl ResourceContents {
+    /// Returns the text, if they are text.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(contents) => Some(&contents.text),
+            _ => None,
+        }
+    }
+}
+
 impl From<TextResourceContents> for ResourceContents {
     fn from(contents: TextResourceContents) -> Self {
         Self::Text(contents)
@@ -203,21 +214,6 @@ impl ReadResourceParams<'_> {
 }
 
 message! {
-    /// The parameters of `resources/subscribe` and `resources/unsubscribe`; until 2025-11-25.
-    pub struct SubscribeParams {
-        required {
-            /// The resource.
-            uri: String = "uri" in ALL;
-        }
-        defaulted {}
-        optional {
-            /// Metadata.
-            meta: Meta = "_meta" in ALL;
-        }
-    }
-}
-
-message! {
     /// The parameters of `notifications/resources/updated`.
     pub struct ResourceUpdatedParams {
         required {
@@ -302,6 +298,14 @@ message! {
     }
 }
 
+impl ReadResourceResult {
+    /// Returns the text of the first contents that are text.
+    #[must_use]
+    pub fn first_text(&self) -> Option<&str> {
+        self.contents.iter().find_map(ResourceContents::as_text)
+    }
+}
+
 cacheable!(ReadResourceResult, ListResourcesResult, ListResourceTemplatesResult);
 
 #[cfg(test)]
@@ -320,6 +324,16 @@ mod tests {
             r#"{"uri":"file:///a"}"#
         );
         assert_eq!(params.clone().into_owned(), params);
+    }
+
+    #[test]
+    fn the_first_text_of_a_resource_may_follow_other_contents() {
+        let bytes = ResourceContents::from(BlobResourceContents::new("a:b", "AA=="));
+        let mut result = ReadResourceResult::new([bytes]);
+        assert_eq!(result.first_text(), None);
+        let texts = ["a", "b"].map(|text| TextResourceContents::new("a:b", text).into());
+        result.contents.extend(texts);
+        assert_eq!(result.first_text(), Some("a"));
     }
 
     #[test]
@@ -350,14 +364,14 @@ mod tests {
             .description("d")
             .mime_type("m/n")
             .size(7)
-            .icons([Icon::new("i:j")])
+            .icons([Icon::new("data:,")])
             .annotations(Annotations::new().priority(0.5));
         let text = |title, icons| {
             alloc::format!(
                 r#"{{"uri":"a:b","name":"n"{title},"description":"d","mimeType":"m/n","size":7{icons},"annotations":{{"priority":0.5}}}}"#
             )
         };
-        let (title, icons) = (r#","title":"t""#, r#","icons":[{"src":"i:j"}]"#);
+        let (title, icons) = (r#","title":"t""#, r#","icons":[{"src":"data:,"}]"#);
         for (revision, expected) in [
             (Revision::V2024_11_05, text("", "")),
             (Revision::V2025_03_26, text("", "")),

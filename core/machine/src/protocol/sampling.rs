@@ -1,5 +1,6 @@
 //! Sampling: a server requests messages from the client's model.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -13,6 +14,7 @@ use super::meta::Meta;
 use super::task::TaskMetadata;
 use super::tool::{Tool, structured_content_is_expressible};
 use super::wire::{NotExpressible, OneOrMany, SerializeAt};
+use crate::InvalidValue;
 use crate::jsonrpc::Json;
 
 message! {
@@ -86,6 +88,16 @@ impl SamplingMessage {
     pub fn assistant(content: impl Into<OneOrMany<SamplingContent>>) -> Self {
         Self::new(Role::Assistant, content)
     }
+
+    /// Returns the text of the first text block.
+    #[must_use]
+    pub fn first_text(&self) -> Option<&str> {
+        first_text(&self.content)
+    }
+}
+
+fn first_text(content: &OneOrMany<SamplingContent>) -> Option<&str> {
+    content.as_slice().iter().find_map(SamplingContent::as_text)
 }
 
 tagged! {
@@ -112,6 +124,15 @@ impl SamplingContent {
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
+    }
+
+    /// Returns the text of a text block.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
     }
 }
 
@@ -306,6 +327,14 @@ message! {
     }
 }
 
+impl CreateMessageResult {
+    /// Returns the text of the first text block.
+    #[must_use]
+    pub fn first_text(&self) -> Option<&str> {
+        first_text(&self.content)
+    }
+}
+
 word! {
     /// The reason why a model stopped. Reasons specific to a provider are `Unknown`.
     pub enum StopReason {
@@ -320,9 +349,70 @@ word! {
     }
 }
 
+impl CreateMessageParams {
+    /// Checks that the next message contains the results of all tool calls, and that a message with
+    /// results contains nothing else. The handler layer checks this on both sides.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first mismatch, which is the fault of the requesting server. A client responds
+    /// with `-32602`.
+    // MCP 2025-11-25 client/sampling#message-content-constraints [SAMP-008] [SAMP-009] [SAMP-011]
+    pub fn check_tool_results(&self) -> Result<(), InvalidValue> {
+        let mut owed: Vec<&str> = Vec::new();
+        for (place, message) in self.messages.iter().enumerate() {
+            let content = message.content.as_slice();
+            let results = content.iter().filter_map(answered);
+            let count = results.clone().count();
+            if count > 0 && count < content.len() {
+                return Err(InvalidValue::new(format!(
+                    "message {place} mixes tool results with other content"
+                )));
+            }
+            pay(&mut owed, results)?;
+            if message.role == Role::Assistant {
+                owed.extend(calls(message));
+            }
+        }
+        pay(&mut owed, core::iter::empty())
+    }
+}
+
+/// Returns the id of the tool call that a block answers.
+fn answered(content: &SamplingContent) -> Option<&str> {
+    match content {
+        SamplingContent::ToolResult(result) => Some(result.tool_use_id.as_str()),
+        _ => None,
+    }
+}
+
+fn calls(message: &SamplingMessage) -> impl Iterator<Item = &str> {
+    message.content.as_slice().iter().filter_map(|content| match content {
+        SamplingContent::ToolUse(call) => Some(call.id.as_str()),
+        _ => None,
+    })
+}
+
+/// Checks that `results` contains all pending calls, and clears them.
+fn pay<'a>(
+    owed: &mut Vec<&'a str>,
+    results: impl Iterator<Item = &'a str>,
+) -> Result<(), InvalidValue> {
+    if owed.is_empty() {
+        return Ok(());
+    }
+    // Sorted for binary search, because the peer chooses their number.
+    let mut results: Vec<&str> = results.collect();
+    results.sort_unstable();
+    let missing = owed.drain(..).find(|id| results.binary_search(id).is_err());
+    let error = |id| format!("the tool use `{id}` has no result in the next message");
+    missing.map_or(Ok(()), |id| Err(InvalidValue::new(error(id))))
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::string::ToString;
+    use alloc::vec;
 
     use super::*;
 
@@ -354,6 +444,16 @@ mod tests {
             assert_eq!(message.content.as_slice(), [SamplingContent::text("a")]);
             assert_eq!(message.to_json_at(Revision::LATEST).unwrap().as_str(), text);
         }
+    }
+
+    #[test]
+    fn the_first_text_of_a_message_may_follow_other_content() {
+        let image = SamplingContent::from(ImageContent::new("AA==", "image/png"));
+        assert_eq!(SamplingMessage::user(image.clone()).first_text(), None);
+        let content = alloc::vec![image, SamplingContent::text("a"), SamplingContent::text("b")];
+        let result = CreateMessageResult::new(Role::Assistant, content, "m");
+        assert_eq!(result.first_text(), Some("a"));
+        assert_eq!(SamplingMessage::assistant(result.content).first_text(), Some("a"));
     }
 
     #[test]
@@ -422,5 +522,45 @@ mod tests {
         // Rule: [SAMP-003].
         let reason: StopReason = serde_json::from_str("\"guardrail\"").unwrap();
         assert_eq!(reason.as_str(), "guardrail");
+    }
+
+    fn call(id: &str) -> SamplingContent {
+        let input = Json::from_serialize(&serde_json::json!({})).unwrap();
+        ToolUseContent::new(id, "weather", input).into()
+    }
+
+    fn result(id: &str) -> SamplingContent {
+        ToolResultContent::new(id, []).into()
+    }
+
+    fn check(messages: Vec<SamplingMessage>) -> Result<(), InvalidValue> {
+        CreateMessageParams::new(messages, 10).check_tool_results()
+    }
+
+    fn missing(id: &str) -> Result<(), InvalidValue> {
+        Err(InvalidValue::new(format!("the tool use `{id}` has no result in the next message")))
+    }
+
+    #[test]
+    fn each_tool_use_is_answered_by_the_next_message() {
+        // Rule: [SAMP-009] [SAMP-011].
+        let asked = || SamplingMessage::assistant(vec![call("1"), call("2")]);
+        let both = || SamplingMessage::user(vec![result("2"), result("1")]);
+        let text = || SamplingMessage::user("well?");
+        assert_eq!(check(vec![text(), asked(), both(), text()]), Ok(()));
+        assert_eq!(check(vec![asked(), SamplingMessage::user(result("1"))]), missing("2"));
+        assert_eq!(check(vec![asked(), text(), both()]), missing("1"));
+        assert_eq!(check(vec![asked()]), missing("1"));
+    }
+
+    #[test]
+    fn results_are_not_mixed_with_other_content() {
+        // Rule: [SAMP-008] [SAMP-011].
+        let mixed = vec![result("1"), SamplingContent::text("and?")];
+        let messages = vec![SamplingMessage::assistant(call("1")), SamplingMessage::user(mixed)];
+        assert_eq!(
+            check(messages),
+            Err(InvalidValue::new("message 1 mixes tool results with other content"))
+        );
     }
 }

@@ -273,10 +273,11 @@ struct FlatFields {
     status_message: Option<String>,
     created_at: String,
     last_updated_at: String,
-    #[serde(default, alias = "ttlMs")]
-    ttl: Option<u64>,
-    #[serde(default, alias = "pollIntervalMs")]
-    poll_interval: Option<u64>,
+    // Any number: the extension has no bounds. The conversion saturates.
+    ttl: Option<f64>,
+    ttl_ms: Option<f64>,
+    poll_interval: Option<f64>,
+    poll_interval_ms: Option<f64>,
     // An answer names its request by the key alone.
     #[serde(default, deserialize_with = "super::map::distinct")]
     input_requests: Option<InputRequests>,
@@ -294,8 +295,8 @@ impl From<FlatFields> for Flat {
             status_message: fields.status_message,
             created_at: fields.created_at,
             last_updated_at: fields.last_updated_at,
-            ttl_ms: fields.ttl,
-            poll_interval_ms: fields.poll_interval,
+            ttl_ms: fields.ttl_ms.or(fields.ttl).map(|ms| ms as u64),
+            poll_interval_ms: fields.poll_interval_ms.or(fields.poll_interval).map(|ms| ms as u64),
         };
         let FlatFields { input_requests, result, error, meta, .. } = fields;
         Self { detailed: DetailedTask { task, input_requests, result, error }, meta }

@@ -14,6 +14,7 @@ use super::implementation::Icon;
 use super::message::{message, word};
 use super::meta::Meta;
 use super::wire::{SerializeAt, ToolOutput, is_object, is_object_schema, rev};
+use crate::InvalidValue;
 use crate::jsonrpc::{Json, JsonError, RawJson};
 
 /// The maximum length of a tool name that [`check_tool_name`] accepts, in characters.
@@ -216,8 +217,9 @@ message! {
         wire {
             fn tool_output(&self) -> ToolOutput<'_> {
                 match &self.structured_content {
+                    // Its structured content describes the error.
+                    _ if self.is_error == Some(true) => ToolOutput::Failed,
                     Some(structured) => ToolOutput::Structured(structured),
-                    None if self.is_error == Some(true) => ToolOutput::Failed,
                     None => ToolOutput::Unstructured,
                 }
             }
@@ -340,39 +342,30 @@ message! {
 
 cacheable!(ListToolsResult);
 
-/// A tool name that servers should not use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidToolName {
-    /// The name is empty or too long.
-    #[error("a tool name must have 1 to {TOOL_NAME_LENGTH_MAX} characters")]
-    Length,
-    /// The name contains a character that is not allowed.
-    #[error(
-        "{0:?} is not allowed in a tool name: use only A-Z, a-z, 0-9, underscore, hyphen and dot"
-    )]
-    Character(char),
-}
-
 /// Checks the name of a tool that a server defines. Names from peers are not checked.
 ///
 /// # Errors
 ///
-/// See [`InvalidToolName`].
+/// Clients may refuse tools of this name.
 // MCP 2026-07-28 server/tools#tool-names [TOOL-023]
-pub fn check_tool_name(name: &str) -> Result<(), InvalidToolName> {
+pub fn check_tool_name(name: &str) -> Result<(), InvalidValue> {
     let foreign = |c: &char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.');
     if let Some(c) = name.chars().find(foreign) {
-        Err(InvalidToolName::Character(c))
+        Err(InvalidValue::at(
+            c,
+            "not allowed in a tool name: use only A-Z, a-z, 0-9, underscore, hyphen and dot",
+        ))
     } else if (1..=TOOL_NAME_LENGTH_MAX).contains(&name.len()) {
         Ok(())
     } else {
-        Err(InvalidToolName::Length)
+        Err(InvalidValue::new("a tool name must have 1 to 128 characters"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
     use crate::protocol::{ImageContent, SerializeAt};
 
@@ -386,10 +379,12 @@ mod tests {
         for name in ["a", "get_weather", "DATA-export.v2", &"x".repeat(128)] {
             assert_eq!(check_tool_name(name), Ok(()), "{name}");
         }
-        assert_eq!(check_tool_name(""), Err(InvalidToolName::Length));
-        assert_eq!(check_tool_name(&"x".repeat(129)), Err(InvalidToolName::Length));
-        assert_eq!(check_tool_name("a b"), Err(InvalidToolName::Character(' ')));
-        assert_eq!(check_tool_name("é"), Err(InvalidToolName::Character('é')));
+        let reason = |name: &str| check_tool_name(name).unwrap_err().to_string();
+        for name in ["", &"x".repeat(129)] {
+            assert_eq!(reason(name), "a tool name must have 1 to 128 characters");
+        }
+        assert!(reason("a b").starts_with("` `: not allowed in a tool name"));
+        assert!(reason("é").starts_with("`é`: not allowed in a tool name"));
     }
 
     #[test]

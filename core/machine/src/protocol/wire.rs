@@ -9,12 +9,15 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer};
+use serde::de::{Deserialize, Deserializer, EnumAccess, VariantAccess as _, Visitor};
 use serde::ser::{Error as _, Serialize, SerializeSeq, Serializer};
 
 use super::Revision;
-use crate::jsonrpc::{AsJson, Json, JsonError, RawJson, RequestId, WriteError, WriteJson};
+use crate::jsonrpc::{
+    AsJson, Json, JsonError, List, RawJson, RequestId, UNION, WriteError, WriteJson,
+};
 
 /// A value that can be serialized at any revision of the protocol.
 ///
@@ -402,13 +405,34 @@ impl<T> From<Vec<T>> for OneOrMany<T> {
 
 impl<'de, T: for<'a> Deserialize<'a>> Deserialize<'de> for OneOrMany<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = Json::deserialize(deserializer)?;
-        if json.as_str().trim_ascii_start().starts_with('[') {
-            json.decode().map(Self::Many)
+        deserializer.deserialize_newtype_struct(UNION, OneOrManyVisitor(PhantomData))
+    }
+}
+
+struct OneOrManyVisitor<T>(PhantomData<T>);
+
+impl<'de, T: for<'a> Deserialize<'a>> Visitor<'de> for OneOrManyVisitor<T> {
+    type Value = OneOrMany<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one value or a list")
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, union: A) -> Result<OneOrMany<T>, A::Error> {
+        let (text, value) = union.variant::<&'de str>()?;
+        if text.starts_with('[') {
+            value.newtype_variant().map(|List(values)| OneOrMany::Many(values))
         } else {
-            json.decode().map(Self::One)
+            value.newtype_variant().map(OneOrMany::One)
         }
-        .map_err(serde::de::Error::custom)
+    }
+
+    /// Reads a value of any other deserializer than that of this crate.
+    fn visit_newtype_struct<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<OneOrMany<T>, D::Error> {
+        Json::deserialize(deserializer)?.decode().map_err(serde::de::Error::custom)
     }
 }
 

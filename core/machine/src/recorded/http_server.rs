@@ -7,10 +7,9 @@ use super::{Recordable, Recorded, Tape};
 use crate::catalog::{Catalog, CatalogError};
 use crate::http::server::header_params_by_tool;
 use crate::http::{
-    ActionId, AnnouncedChange, CallerHandle, EventPosition, ExchangeId, HttpRejection,
-    HttpServerOptions, NotStored, ParsedBody, ProofId, ReadId, ReadRequest, RequestHead, Server,
-    ServerTransmit, SessionId, StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand,
-    TaskStoreEvent,
+    ActionId, CallerHandle, EventPosition, ExchangeId, HttpRejection, HttpServerOptions, NotStored,
+    ParsedBody, ProofId, ReadId, ReadRequest, RequestHead, Server, ServerTransmit, SessionId,
+    StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand, TaskStoreEvent,
 };
 use crate::peer::{self, CommandError, Event, RequestHandle};
 use crate::{Caller, Instant, PanicGuard, SessionKey};
@@ -277,8 +276,8 @@ impl Recorded<Server> {
     }
 
     /// See [`Server::handle_node_message`].
-    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) -> Option<AnnouncedChange> {
-        self.machine.handle_node_message(message, now)
+    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) {
+        self.machine.handle_node_message(message, now);
     }
 
     /// See [`Server::record_proof`].
@@ -310,6 +309,20 @@ impl Recorded<Server> {
     /// See [`Server::leave`].
     pub fn leave(&mut self) {
         self.machine.leave();
+    }
+
+    /// See [`Server::admit_handler`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn admit_handler(&mut self, request: RequestHandle) -> Result<(), HttpRejection> {
+        self.machine.admit_handler(request)
+    }
+
+    /// See [`Server::release_handler`].
+    pub fn release_handler(&mut self, request: RequestHandle) {
+        self.machine.release_handler(request);
     }
 
     /// See [`Server::begin_handler`].

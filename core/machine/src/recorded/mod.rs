@@ -169,11 +169,7 @@ impl Tape {
     }
 }
 
-impl fmt::Debug for Tape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tape(..)")
-    }
-}
+crate::partial_debug! { impl Debug for Tape(..) }
 
 impl<M: Recordable> Recorded<M> {
     #[inline]

@@ -32,11 +32,7 @@ pub(crate) struct StandIns {
     key: Option<[u8; 32]>,
 }
 
-impl core::fmt::Debug for StandIns {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("StandIns(..)")
-    }
-}
+crate::partial_debug! { impl Debug for StandIns(..) }
 
 impl StandIns {
     /// Writes all values unchanged.
@@ -117,35 +113,39 @@ impl StandIns {
         text_str.replace(id.as_str(), &self.session(id)).into_bytes().into()
     }
 
-    /// Replaces a session id of the peer where a piece of a stream has it as the id of an event.
+    /// Replaces a session id of the peer where a stream has it as the id of an event. `begun` is the
+    /// unfinished last line of the earlier pieces, if it may become such a line: of that only the
+    /// name of the field is recorded before the rest is known, which is the same to a decoder.
     pub(crate) fn within_events<'a>(
         self,
         piece: &'a [u8],
+        begun: &mut Vec<u8>,
         id: &[u8],
         length_max: usize,
     ) -> Cow<'a, [u8]> {
-        let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-        let names_session = |line: &[u8]| {
-            let value = line.strip_prefix(b"id:").unwrap_or_default();
-            value.strip_prefix(b" ").unwrap_or(value) == id
-        };
-        let is_affected = self.is_on() && !id.is_empty();
-        if !is_affected || !piece.split(is_line_end).any(names_session) {
+        const NAME: &[u8] = b"id:";
+        if !self.is_on() || id.is_empty() {
             return piece.into();
         }
-        let stand_in = self.foreign_session(id, length_max);
-        let mut replaced = Vec::with_capacity(piece.len());
-        for line in piece.split_inclusive(is_line_end) {
-            let text =
-                line.strip_suffix(b"\n").or_else(|| line.strip_suffix(b"\r")).unwrap_or(line);
-            if names_session(text) {
-                replaced.extend_from_slice(b"id: ");
-                replaced.extend_from_slice(&stand_in);
-                replaced.extend_from_slice(line.get(text.len()..).unwrap_or_default());
-            } else {
-                replaced.extend_from_slice(line);
-            }
+        let lines = [[NAME, id].concat(), [NAME, &b" "[..], id].concat()];
+        let recorded = begun.len().min(NAME.len());
+        let text = [&begun[..], piece].concat();
+        let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let last = text.rsplit(is_line_end).next().unwrap_or_default();
+        let may_name_session =
+            lines.iter().any(|line| last.len() < line.len() && line.starts_with(last));
+        *begun = if may_name_session { last.to_vec() } else { Vec::new() };
+        let known = text.len() - begun.len().saturating_sub(NAME.len());
+        let stand_in = [&b"id: "[..], &self.foreign_session(id, length_max)].concat();
+        let mut replaced = Vec::with_capacity(text.len());
+        for line in text[..known].split_inclusive(is_line_end) {
+            let is_ended = line.last().is_some_and(is_line_end);
+            let (line, end) = line.split_at(line.len() - usize::from(is_ended));
+            let is_session = lines.iter().any(|it| it == line);
+            replaced.extend_from_slice(if is_session { &stand_in } else { line });
+            replaced.extend_from_slice(end);
         }
+        replaced.drain(..recorded);
         replaced.into()
     }
 

@@ -2,10 +2,10 @@
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::fmt;
 
 use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_sync::Mutex;
@@ -89,9 +89,10 @@ impl Lines {
     ) -> Box<dyn Any> {
         self.write(&Start::new(machine));
         let (is_peeked, edited) = (false, Announcement::default());
-        let session_id = Vec::new();
+        let (session_id, begun) = (Vec::new(), BTreeMap::new());
+        let lines = self;
         let notes =
-            Notes { lines: self, is_peeked, stand_ins, session_id_length_max, session_id, edited };
+            Notes { lines, is_peeked, stand_ins, session_id_length_max, session_id, begun, edited };
         let recorder: Box<dyn Recorder<M>> = Box::new(notes);
         Box::new(recorder)
     }
@@ -152,15 +153,13 @@ struct Notes {
     session_id_length_max: usize,
     /// The session id that an HTTP client received last. Some servers make it the id of each event.
     session_id: Vec<u8>,
+    /// The unfinished lines of its event streams that may contain the session id.
+    begun: BTreeMap<ExchangeId, Vec<u8>>,
     /// The changes by the latest edit of the catalog.
     edited: Announcement,
 }
 
-impl fmt::Debug for Notes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Notes(..)")
-    }
-}
+crate::partial_debug! { impl Debug for Notes(..) }
 
 /// How the calls of a machine are recorded.
 trait Describe: Recordable + 'static {
@@ -372,13 +371,14 @@ impl Notes {
                 return self.note_body(exchange, bytes, now);
             }
             HttpClientCall::BodyEnd(exchange, now) => {
+                self.begun.remove(&exchange);
                 Call::BodyEnd { at: now.as_nanos(), exchange: handle(exchange) }
             }
-            HttpClientCall::Failed(exchange, failure, now) => Call::ExchangeFailed {
-                at: now.as_nanos(),
-                exchange: handle(exchange),
-                failure: Cause::from_failure(failure),
-            },
+            HttpClientCall::Failed(exchange, failure, now) => {
+                self.begun.remove(&exchange);
+                let failure = Cause::from_failure(failure);
+                Call::ExchangeFailed { at: now.as_nanos(), exchange: handle(exchange), failure }
+            }
             HttpClientCall::Pause(exchange, now) => {
                 Call::Pause { at: now.as_nanos(), exchange: handle(exchange) }
             }
@@ -391,7 +391,11 @@ impl Notes {
 
     fn note_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
         let (id, length_max) = (&self.session_id, self.session_id_length_max);
-        let bytes = self.stand_ins.within_events(bytes, id, length_max);
+        let mut begun = self.begun.remove(&exchange).unwrap_or_default();
+        let bytes = self.stand_ins.within_events(bytes, &mut begun, id, length_max);
+        if !begun.is_empty() {
+            self.begun.insert(exchange, begun);
+        }
         let (at, exchange) = (now.as_nanos(), Handle::from_key(exchange.0));
         self.write(Call::Body { at, exchange, bytes: Payload::from_bytes(&bytes) });
     }
@@ -421,6 +425,7 @@ impl Notes {
         let length_max = self.session_id_length_max;
         let call = match transmit {
             ClientTransmit::Abort(exchange) => {
+                self.begun.remove(exchange);
                 Call::Abort { exchange: Handle::from_key(exchange.0) }
             }
             ClientTransmit::Send(request) => {

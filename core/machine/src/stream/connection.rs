@@ -328,7 +328,8 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
 
     /// Handles the outcome of a read: the number of bytes of [`Self::space`] that were filled. Zero
     /// is the end of the input; so is a broken stream, after [`StreamSettings::read_errors_max`].
-    /// Reads after the end of the input are ignored.
+    /// Before that, a line during which a read failed becomes invalid. Reads after the end of the
+    /// input are ignored.
     pub fn handle_read(&mut self, read: Result<usize, Fault<X>>, now: Instant) {
         if self.input != Input::Open {
             return;
@@ -352,6 +353,10 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
                 if self.read_errors > self.settings.read_errors_max {
                     self.failure.get_or_insert(error);
                     self.end_input(now);
+                } else {
+                    self.decoder.damage();
+                    // The line may be too long with that.
+                    self.has_backlog = true;
                 }
             }
         }
@@ -387,14 +392,20 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
 
     fn report_end(&mut self, now: Instant) {
         self.input = Input::Reported;
+        // A last message without a line end is handled, even if the process is started again.
+        let mut rest = self.decoder.handle_eof();
+        if let Some(Ok(frame)) = rest {
+            self.endpoint.handle_frame(Ok(frame), now);
+            rest = None;
+        }
         if self.restarts && self.endpoint.restart(now) {
             // The error of the old stream and its incomplete frame do not affect the new one.
             self.failure = None;
             self.phase = Phase::Restart;
             return;
         }
-        if let Some(rest) = self.decoder.handle_eof() {
-            self.endpoint.handle_frame(rest, now);
+        if let Some(cut) = rest {
+            self.endpoint.handle_frame(cut, now);
         }
         self.endpoint.handle_eof(now);
     }
@@ -458,13 +469,8 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
     }
 }
 
-impl<E: fmt::Debug, X> fmt::Debug for StreamConnection<'_, E, X> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamConnection")
-            .field("endpoint", &self.endpoint)
-            .field("phase", &self.phase)
-            .field("input", &self.input)
-            .field("output", &self.output)
-            .finish_non_exhaustive()
+crate::partial_debug! {
+    impl<E: fmt::Debug, X> Debug for StreamConnection<'_, E, X> {
+        endpoint, phase, input, output, ..
     }
 }

@@ -1,8 +1,10 @@
 use alloc::boxed::Box;
 use core::task::Context;
 
+use mcp_sansio_sync::Arc;
+
 use crate::framing::FrameError;
-use crate::{Instant, PanicGuard, Spawner};
+use crate::{Instant, PanicGuard};
 
 /// One side of a connection with its application attached. It is driven by a
 /// [`StreamConnection`](super::StreamConnection), or by an adapter whose transport has messages
@@ -96,3 +98,29 @@ pub trait Endpoint {
     {
     }
 }
+
+/// A function of the application that may block, with its inputs: a call of a blocking handler for
+/// one request. Running it answers the request; dropping it answers the request with an internal
+/// error.
+///
+/// This crate starts no threads, so an adapter provides a function that runs jobs: see
+/// [`Endpoint::set_spawner`].
+pub type Job = Box<dyn FnOnce() + Send>;
+
+/// Runs [jobs](Job) where they may block. Clones run them in the same place.
+#[derive(Clone)]
+pub struct Spawner(Arc<Box<dyn Fn(Job) + Send + Sync>>);
+
+impl Spawner {
+    /// Creates a spawner. `spawn` passes a job on and returns at once.
+    pub fn new(spawn: impl Fn(Job) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Box::new(spawn)))
+    }
+
+    /// Runs a job. Does not wait for it.
+    pub fn spawn(&self, job: Job) {
+        (self.0)(job);
+    }
+}
+
+crate::partial_debug! { impl Debug for Spawner(..) }

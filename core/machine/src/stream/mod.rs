@@ -43,7 +43,7 @@
 //! ```
 
 mod connection;
-mod endpoint;
+pub(crate) mod endpoint;
 mod on_event;
 mod settings;
 
@@ -51,33 +51,3 @@ pub use connection::{Action, Fault, StreamConnection};
 pub use endpoint::Endpoint;
 pub use on_event::OnEvent;
 pub use settings::StreamSettings;
-
-/// A function of the application that may block, with its inputs: a call of a blocking handler for
-/// one request. Running it answers the request; dropping it answers the request with an internal
-/// error.
-///
-/// This crate starts no threads, so an adapter provides a function that runs jobs: see
-/// [`Endpoint::set_spawner`].
-pub type Job = alloc::boxed::Box<dyn FnOnce() + Send>;
-
-/// Runs [jobs](Job) where they may block. Clones run them in the same place.
-#[derive(Clone)]
-pub struct Spawner(mcp_sansio_sync::Arc<alloc::boxed::Box<dyn Fn(Job) + Send + Sync>>);
-
-impl Spawner {
-    /// Creates a spawner. `spawn` passes a job on and returns at once.
-    pub fn new(spawn: impl Fn(Job) + Send + Sync + 'static) -> Self {
-        Self(mcp_sansio_sync::Arc::new(alloc::boxed::Box::new(spawn)))
-    }
-
-    /// Runs a job. Does not wait for it.
-    pub fn spawn(&self, job: Job) {
-        (self.0)(job);
-    }
-}
-
-impl core::fmt::Debug for Spawner {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Spawner(..)")
-    }
-}

@@ -5,8 +5,8 @@ use mcp_sansio::peer::{
     CallHandle, CallOptions, Client, ClientMachine, ClientOptions, Event, Failure, Limits,
     MessageLengths,
 };
-use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::protocol::{ClientCapabilities, Implementation, RootsCapability};
+use mcp_sansio::{Instant, Method, Revision, Revisions};
 
 use crate::allocator::{begin, measured, peak};
 

@@ -11,8 +11,8 @@ use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{
     self, CallOptions, ClientMachine, Event, Failure, Limits, TransportFailure,
 };
-use mcp_sansio::protocol::{Implementation, Method};
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::protocol::Implementation;
+use mcp_sansio::{Instant, Method, Revision, Revisions};
 
 use crate::allocator::{begin, held, measured};
 

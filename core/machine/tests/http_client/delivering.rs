@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::http::{ClientLimits, ExchangeFailure, HttpClientOptions};
+use mcp_sansio::http::{ExchangeFailure, HttpClientOptions};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{ClientMachine, Limits};
-use mcp_sansio::protocol::Method;
+use mcp_sansio::{Method, Revision};
 
-use crate::net::{EVENTS, Net, event, http_options, peer_options, with_roots};
+use crate::net::{EVENTS, Net, client_limits, event, http_options, peer_options, with_roots};
 
 const LATEST: Revision = Revision::V2025_11_25;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Returns options with this many exchanges for responses and notifications.
 fn exchanges(control_max: usize) -> HttpClientOptions {
-    let mut limits = ClientLimits::default();
+    let mut limits = client_limits();
     limits.control_exchanges_max = control_max;
     http_options().limits(limits)
 }
@@ -164,7 +163,7 @@ fn a_response_that_is_sent_again_is_the_first() {
 
 #[test]
 fn a_call_does_not_wait_for_a_message_that_is_sent_again() {
-    let mut limits = ClientLimits::default();
+    let mut limits = client_limits();
     limits.requests_max = 1;
     let mut net = Net::legacy_with(LATEST, peer_options(), http_options().limits(limits));
     ping(&mut net, 3, "a");

@@ -1,7 +1,24 @@
-use mcp_sansio::Revision;
-use mcp_sansio::protocol::Method;
+use mcp_sansio::http::ClientLimits;
+use mcp_sansio::peer::TransportFailure;
+use mcp_sansio::{Method, Revision, Revisions};
 
-use crate::net::{EVENTS, JSON, Net, OK, error, event, result};
+use crate::net::{EVENTS, JSON, Net, OK, error, event, http_options, peer_options, result};
+
+/// Returns a client that reads the list of tools; the next exchange is number 2.
+fn modern() -> Net {
+    Net::modern_with(peer_options(), http_options().limits(ClientLimits::DEFAULT))
+}
+
+/// Returns a client that listed `echo` before it had mirrored arguments; the next exchange is
+/// number 3, and the next call number 2.
+fn outdated() -> Net {
+    let mut net = modern();
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    net.json(2, &result(2, r#"{"resultType":"complete","tools":[{"name":"echo"}]}"#));
+    net.told();
+    net
+}
 
 fn fields(net: &Net, n: usize) -> Vec<(String, String)> {
     let fields = net.request(n).fields();
@@ -40,7 +57,7 @@ const TOOLS: &str = r#"{"resultType":"complete", "tools" : [ {"name":"plain","in
  {"name":"bad","inputSchema":{"properties":{"x":{"type":"number","x-mcp-header":"X"}}}} , {"name":"echo","inputSchema":{"properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"object","properties":{"b":{"type":"boolean","x-mcp-header":"Flag"}}},"i":{"type":"integer","x-mcp-header":"Count"}}},"z":1e3}],"ttlMs":0}"#;
 
 fn listed() -> Net {
-    let mut net = Net::modern();
+    let mut net = modern();
     net.call(Method::ToolsList, "{}");
     net.sent();
     net.json(2, &result(2, TOOLS));
@@ -124,28 +141,129 @@ fn an_integer_without_an_exact_header_value_is_not_sent() {
 }
 
 #[test]
+fn the_list_is_read_before_the_first_call_of_a_tool_that_was_not_listed() {
+    // Rule: [HDR-008].
+    let mut net = modern();
+    for region in ["eu", "us"] {
+        let params = format!(r#"{{"name":"echo","arguments":{{"region":"{region}"}}}}"#);
+        net.call(Method::ToolsCall, &params);
+    }
+    assert_eq!(net.sent(), "#2 POST tools/list\n");
+    // The tool is on the second page.
+    net.json(2, &result(3, r#"{"resultType":"complete","tools":[],"nextCursor":"c"}"#));
+    assert_eq!(net.sent(), "#3 POST tools/list\n");
+    assert!(net.full(3).contains(r#""cursor":"c""#));
+    net.json(3, &result(5, TOOLS));
+    assert_eq!(net.sent(), "#4 POST tools/call\n#5 POST tools/call\n");
+    let regions = [4, 5].map(|n| net.field(n, "mcp-param-region").unwrap());
+    assert!(regions.contains(&"eu".into()) && regions.contains(&"us".into()), "{regions:?}");
+    for name in ["echo", "plain"] {
+        net.call(Method::ToolsCall, &format!(r#"{{"name":"{name}"}}"#));
+    }
+    assert_eq!(net.sent(), "#6 POST tools/call\n#7 POST tools/call\n");
+}
+
+#[test]
+fn a_call_is_sent_if_no_list_has_its_tool() {
+    type Script = fn(&mut Net, &str);
+    let none = r#"{"resultType":"complete","tools":[]}"#;
+    let scripts: [(bool, Script); 4] = [
+        (false, |net, _| net.answer(2, 500, &[], "")),
+        (false, |net, _| net.json(2, &error("3", -32603, ""))),
+        (true, |net, none| net.json(2, &result(3, none))),
+        (false, |net, _| net.broken(2)),
+    ];
+    for (arrives, script) in scripts {
+        let mut net = modern();
+        net.call_echo();
+        assert_eq!(net.sent(), "#2 POST tools/list\n");
+        script(&mut net, none);
+        assert_eq!(net.sent(), "#3 POST tools/call\n");
+        net.json(3, &result(2, OK));
+        assert_eq!(net.told(), format!("call 1: {OK}\n"));
+        // A list that has arrived is not read again.
+        net.call_echo();
+        let next = if arrives { "call" } else { "list" };
+        assert_eq!(net.sent(), format!("#4 POST tools/{next}\n"));
+    }
+}
+
+#[test]
+fn a_call_ends_with_the_list_that_needs_a_token() {
+    let refused: [fn(&mut Net); 2] = [
+        |net| net.answer(2, 401, &[], ""),
+        |net| {
+            let failure = TransportFailure::AuthorizationFailed { reason: "declined".into() };
+            let list = net.exchange(2);
+            net.client.refuse(list, failure, net.now);
+        },
+    ];
+    for refuse in refused {
+        let mut net = modern();
+        net.call_echo();
+        assert_eq!(net.sent(), "#2 POST tools/list\n");
+        refuse(&mut net);
+        let told = net.told();
+        assert!(told.starts_with("call 1 failed: "), "{told}");
+        assert!(told.contains("uthoriz"), "{told}");
+        assert_eq!(net.sent(), "");
+    }
+}
+
+#[test]
+fn a_call_of_a_tool_with_invalid_headers_fails_with_the_reason() {
+    // Rule: [HDR-016].
+    for mut net in [modern(), listed()] {
+        net.call(Method::ToolsCall, r#"{"name":"bad","arguments":{"x":1}}"#);
+        if net.sent() == "#2 POST tools/list\n" {
+            net.json(2, &result(3, TOOLS));
+        }
+        let told = net.told();
+        assert!(told.contains("failed: Unmirrorable"), "{told}");
+        assert!(told.contains("the definition of the tool `bad` is invalid"), "{told}");
+        assert_eq!(net.sent(), "");
+    }
+}
+
+#[test]
+fn a_call_that_waits_for_the_list_is_paused_with_it_and_can_be_cancelled() {
+    let mut net = modern();
+    net.call_echo();
+    net.sent();
+    let list = net.exchange(2);
+    net.client.pause(list, net.now);
+    net.advance(std::time::Duration::from_secs(3600));
+    assert_eq!(net.told(), "");
+    net.client.resume(list, net.now);
+    net.cancel(1);
+    assert_eq!(net.told(), "call 1 failed: Cancelled\n");
+    net.json(2, &result(3, TOOLS));
+    assert_eq!(net.sent(), "");
+}
+
+#[test]
 fn a_call_refused_for_its_headers_is_repeated_with_the_correct_ones() {
     // Rule: [HDR-032].
-    let mut net = Net::modern();
-    for (status, id) in [(400, "2"), (400, "null")] {
-        net = Net::modern();
+    let mut net = outdated();
+    for (status, id) in [(400, "3"), (400, "null")] {
+        net = outdated();
         net.call(Method::ToolsCall, r#"{"name":"echo","arguments":{"region":"eu"}}"#);
         net.sent();
-        assert_eq!(net.field(2, "mcp-param-region"), None);
-        net.answer(2, status, JSON, &error(id, -32020, ""));
-        assert_eq!(net.sent(), "#3 POST tools/list\n");
-        // The tool is on the second page.
-        net.json(3, &result(3, r#"{"resultType":"complete","tools":[],"nextCursor":"c"}"#));
+        assert_eq!(net.field(3, "mcp-param-region"), None);
+        net.answer(3, status, JSON, &error(id, -32020, ""));
         assert_eq!(net.sent(), "#4 POST tools/list\n");
-        assert!(net.full(4).contains(r#""cursor":"c""#));
-        net.json(4, &result(4, TOOLS));
-        assert_eq!(net.sent(), "#5 POST tools/call\n");
-        assert_eq!(net.field(5, "mcp-param-region").as_deref(), Some("eu"));
+        // The tool is on the second page.
+        net.json(4, &result(4, r#"{"resultType":"complete","tools":[],"nextCursor":"c"}"#));
+        assert_eq!(net.sent(), "#5 POST tools/list\n");
+        assert!(net.full(5).contains(r#""cursor":"c""#));
+        net.json(5, &result(5, TOOLS));
+        assert_eq!(net.sent(), "#6 POST tools/call\n");
+        assert_eq!(net.field(6, "mcp-param-region").as_deref(), Some("eu"));
         assert!(net.told().starts_with("violation: the tool `bad`"));
     }
     // The call is repeated only once.
-    net.answer(5, 400, JSON, &error("2", -32020, ""));
-    assert_eq!(net.told(), "call 1 failed: refused, -32020\n");
+    net.answer(6, 400, JSON, &error("3", -32020, ""));
+    assert_eq!(net.told(), "call 2 failed: refused, -32020\n");
     net.expect_silence();
 }
 
@@ -154,60 +272,102 @@ fn a_header_mismatch_is_final_if_the_tool_list_does_not_resolve_it() {
     // Rule: [HDR-032].
     type Script = fn(&mut Net);
     let scripts: [Script; 4] = [
-        |net| net.answer(3, 500, &[], ""),
-        |net| net.json(3, &error("3", -32603, "")),
-        |net| net.json(3, &result(3, r#"{"resultType":"complete","tools":[{"name":"other"}]}"#)),
-        |net| net.broken(3),
+        |net| net.answer(4, 500, &[], ""),
+        |net| net.json(4, &error("4", -32603, "")),
+        |net| net.json(4, &result(4, r#"{"resultType":"complete","tools":[{"name":"other"}]}"#)),
+        |net| net.broken(4),
     ];
     for script in scripts {
-        let mut net = Net::modern();
+        let mut net = outdated();
         net.call_echo();
         net.sent();
-        net.answer(2, 400, JSON, &error("2", -32020, ""));
+        net.answer(3, 400, JSON, &error("3", -32020, ""));
         net.sent();
         script(&mut net);
-        assert_eq!(net.told(), "call 1 failed: refused, -32020\n");
+        assert_eq!(net.told(), "call 2 failed: refused, -32020\n");
         net.expect_silence();
     }
     // A cursor that repeats is followed only once.
-    let mut net = Net::modern();
+    let mut net = outdated();
     net.call_echo();
     net.sent();
-    net.answer(2, 400, JSON, &error("2", -32020, ""));
-    for (exchange, id) in [(3, 3), (4, 4)] {
+    net.answer(3, 400, JSON, &error("3", -32020, ""));
+    for (exchange, id) in [(4, 4), (5, 5)] {
         net.sent();
         net.json(exchange, &result(id, r#"{"tools":[],"nextCursor":"c"}"#));
     }
-    assert_eq!(net.told(), "call 1 failed: refused, -32020\n");
+    assert_eq!(net.told(), "call 2 failed: refused, -32020\n");
     net.expect_silence();
 }
 
 #[test]
 fn a_call_that_is_cancelled_during_the_header_lookup_is_not_repeated() {
     // Rule: [HDR-032].
-    let mut net = Net::modern();
+    let mut net = outdated();
     net.call_echo();
     net.sent();
-    net.answer_head(2, 200, EVENTS);
-    net.body(2, &event(&error("2", -32020, "")));
-    net.cancel(1);
+    net.answer_head(3, 200, EVENTS);
+    net.body(3, &event(&error("3", -32020, "")));
+    net.cancel(2);
     net.sent();
-    net.json(3, &result(3, TOOLS));
-    assert!(net.told().starts_with("call 1 failed: Cancelled\n"));
+    net.json(4, &result(4, TOOLS));
+    assert!(net.told().starts_with("call 2 failed: Cancelled\n"));
     assert_eq!(net.sent(), "");
 }
 
 #[test]
 fn a_correct_call_is_answered_after_the_correction() {
-    let mut net = Net::modern();
+    let mut net = outdated();
     net.call_echo();
     net.sent();
-    net.answer_head(2, 200, EVENTS);
-    net.body(2, &event(&error("2", -32020, "")));
-    net.end(2);
-    assert_eq!(net.sent(), "#3 POST tools/list\n");
-    net.json(3, &result(3, r#"{"tools":[{"name":"echo"}]}"#));
-    assert_eq!(net.sent(), "#4 POST tools/call\n");
-    net.json(4, &result(2, OK));
-    assert_eq!(net.told(), format!("call 1: {OK}\n"));
+    net.answer_head(3, 200, EVENTS);
+    net.body(3, &event(&error("3", -32020, "")));
+    net.end(3);
+    assert_eq!(net.sent(), "#4 POST tools/list\n");
+    net.json(4, &result(4, r#"{"tools":[{"name":"echo"}]}"#));
+    assert_eq!(net.sent(), "#5 POST tools/call\n");
+    net.json(5, &result(3, OK));
+    assert_eq!(net.told(), format!("call 2: {OK}\n"));
+}
+
+#[test]
+fn a_session_whose_server_wants_mirrored_arguments_gets_them_once_it_has_refused_a_call() {
+    // No header is due in a session, but a widely used server refuses calls without them.
+    let options = peer_options().revisions(Revisions::only(Revision::V2025_11_25));
+    let mut net = Net::new(options, http_options().limits(ClientLimits::DEFAULT));
+    net.sent();
+    net.initialize(1, 1, Revision::V2025_11_25, Some("s1"));
+    net.sent();
+    net.answer(2, 202, &[], "");
+    net.sent();
+    net.answer(3, 405, &[], "");
+    net.told();
+    let has = |net: &Net, n, value: &str| {
+        fields(net, n).contains(&("mcp-param-region".into(), value.into()))
+    };
+    // A tool without such arguments is not called again, as the code may mean anything here.
+    net.call(Method::ToolsCall, r#"{"name":"plain"}"#);
+    net.sent();
+    net.answer(4, 400, JSON, &error("2", -32020, ""));
+    assert!(net.sent().starts_with("#5 POST tools/list"));
+    net.json(5, &result(3, TOOLS));
+    assert!(net.told().contains("call 1 failed"), "{}", net.told());
+    net.call(Method::ToolsCall, r#"{"name":"echo","arguments":{"region":"eu"}}"#);
+    assert!(net.sent().starts_with("#6 POST tools/call"));
+    assert!(!has(&net, 6, "eu"));
+    net.answer(6, 400, JSON, &error("4", -32020, ""));
+    assert!(net.sent().starts_with("#7 POST tools/list"));
+    net.json(7, &result(5, TOOLS));
+    assert!(net.sent().starts_with("#8 POST tools/call"));
+    assert!(has(&net, 8, "eu"));
+    net.json(8, &result(4, OK));
+    net.told();
+    // From then on they are sent at once, and a refusal is the answer.
+    net.call(Method::ToolsCall, r#"{"name":"echo","arguments":{"region":"us"}}"#);
+    net.sent();
+    assert!(has(&net, 9, "us"));
+    net.answer(9, 400, JSON, &error("6", -32020, ""));
+    net.sent();
+    net.json(10, &result(7, TOOLS));
+    assert!(net.told().contains("-32020"));
 }

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio::peer::{CallOptions, ClientMachine, Ended, Event};
-use mcp_sansio::protocol::{Method, SubscriptionFilter};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::protocol::SubscriptionFilter;
+use mcp_sansio::{Era, Method, Revision};
 
 use crate::net::{EVENTS, JSON, Net, OK, error, event, http_options, peer_options, result};
 
@@ -343,6 +343,55 @@ fn a_listen_stream_that_cannot_be_reopened_is_lost() {
     net.wait_for_request();
     net.answer(3, 400, &[], "");
     assert_eq!(net.told(), "call 1 failed: status 400\n");
+}
+
+#[test]
+fn a_listen_stream_that_ends_after_each_acknowledgement_is_reopened_ever_more_slowly() {
+    let mut net = subscribed();
+    let mut waits = Vec::new();
+    for exchange in 2..20 {
+        net.answer_head(exchange, 200, EVENTS);
+        net.body(exchange, &acknowledged(exchange as i64));
+        assert_eq!(net.told(), "subscribed: call 1\n");
+        net.end(exchange);
+        let (waited, sent) = net.wait_for_request();
+        assert_eq!(sent, format!("#{} POST subscriptions/listen\n", exchange + 1));
+        waits.push(waited);
+    }
+    assert!(waits[0] <= Duration::from_secs(1), "{waits:?}");
+    assert!(waits[6..].iter().all(|it| *it >= Duration::from_secs(15)), "{waits:?}");
+    // One that stood for a while has succeeded.
+    net.answer_head(20, 200, EVENTS);
+    net.body(20, &acknowledged(20));
+    net.told();
+    net.advance(Duration::from_secs(30));
+    net.broken(20);
+    assert!(net.wait_for_request().0 <= Duration::from_secs(1));
+}
+
+#[test]
+fn what_arrives_on_a_listen_stream_belongs_to_its_subscription_whatever_id_it_has() {
+    for meta in ["", r#""_meta":{},"#, r#""_meta":{"io.modelcontextprotocol/subscriptionId":"x"},"#]
+    {
+        let mut net = subscribed();
+        net.answer_head(2, 200, EVENTS);
+        let notification = |method: &str, members: &str| {
+            let params = format!("{meta}{members}");
+            event(&format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{{{}}}}}"#,
+                params.trim_end_matches(',')
+            ))
+        };
+        let filter = r#""notifications":{"toolsListChanged":true}"#;
+        net.body(2, &notification("subscriptions/acknowledged", filter));
+        assert_eq!(net.told(), "subscribed: call 1\n", "{meta}");
+        net.body(2, &notification("tools/list_changed", ""));
+        let Some(Event::Notification(changed)) = net.client.poll_event() else { panic!("{meta}") };
+        assert_eq!(changed.subscriptions.len(), 1, "{meta}");
+        // An acknowledgement that cannot be used is reported.
+        net.body(2, &notification("subscriptions/acknowledged", ""));
+        assert!(net.told().contains("the filter is missing"), "{meta}");
+    }
 }
 
 #[test]

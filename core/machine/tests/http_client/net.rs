@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use mcp_sansio::http::{
-    ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse, Location,
-    OutgoingRequest,
+    ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse,
+    Location, OutgoingRequest,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Status;
@@ -14,8 +14,8 @@ use mcp_sansio::peer::{
     self, CallHandle, CallOptions, ClientMachine, Ended, Event, Failure, InputRequested,
     TransportFailure,
 };
-use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::protocol::{ClientCapabilities, Implementation, RootsCapability};
+use mcp_sansio::{Instant, Method, Revision, Revisions};
 
 use crate::played::{self, HttpClient as Client, Played};
 
@@ -39,8 +39,15 @@ pub(crate) fn peer_options() -> peer::ClientOptions {
     peer::ClientOptions::new(Implementation::new("demo", "1.0"))
 }
 
+/// Returns limits with which calls do not read the list of tools.
+pub(crate) fn client_limits() -> ClientLimits {
+    let mut limits = ClientLimits::DEFAULT;
+    limits.refresh_pages_max = 0;
+    limits
+}
+
 pub(crate) fn http_options() -> HttpClientOptions {
-    HttpClientOptions::new(Location::parse(URL).unwrap())
+    HttpClientOptions::new(Location::parse(URL).unwrap()).limits(client_limits())
 }
 
 /// Returns the capabilities of a client with roots that notifies changes.

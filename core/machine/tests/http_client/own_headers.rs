@@ -6,8 +6,8 @@ use mcp_sansio::peer::{
     CallOptions, Client, ClientCommand, ClientOptions, CommandError, MethodName,
 };
 use mcp_sansio::peer::{HeaderFields, InvalidHeader};
-use mcp_sansio::protocol::{Implementation, Method};
-use mcp_sansio::{Instant, Revision};
+use mcp_sansio::protocol::Implementation;
+use mcp_sansio::{Instant, Method, Revision};
 
 use crate::net::{AGENT, Net, http_options, peer_options};
 

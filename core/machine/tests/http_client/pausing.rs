@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::http::ClientLimits;
 use mcp_sansio::peer::{CallOptions, ClientMachine, Timeouts, TransportFailure};
-use mcp_sansio::protocol::{Method, SubscriptionFilter};
+use mcp_sansio::protocol::SubscriptionFilter;
+use mcp_sansio::{Method, Revision};
 
-use crate::net::{DISCOVERED, EVENTS, Net, OK, http_options, peer_options, result};
+use crate::net::{DISCOVERED, EVENTS, Net, OK, client_limits, http_options, peer_options, result};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -114,7 +113,7 @@ fn a_response_resumes_its_request() {
 
 #[test]
 fn requests_behind_a_paused_one_are_paused() {
-    let mut limits = ClientLimits::default();
+    let mut limits = client_limits();
     limits.requests_max = 1;
     let mut net = Net::modern_with(peer_options(), http_options().limits(limits));
     for _ in 0..2 {
@@ -287,4 +286,27 @@ fn paused_or_rejected_pings_do_not_end_the_connection() {
     }
     assert!(!net.client.is_closed());
     net.expect_silence();
+}
+
+#[test]
+fn pings_that_the_server_refuses_are_not_repeated_at_once() {
+    // Rule: [PING-003] [PING-004].
+    let mut timeouts = Timeouts::default();
+    timeouts.keep_alive = Some(30 * SECOND);
+    let (pause, failures) = (timeouts.keep_alive_answer, timeouts.keep_alive_failures_max);
+    let peer = peer_options().timeouts(timeouts);
+    let mut net = Net::legacy_with(Revision::V2025_11_25, peer, http_options());
+    net.advance(30 * SECOND);
+    let last = 3 + usize::try_from(failures).unwrap();
+    for number in 4..=last {
+        let sent = net.sent();
+        assert!(sent.starts_with(&format!("#{number} POST ping")), "{sent}");
+        net.answer(number, 503, &[], "");
+        assert_eq!(net.client.is_closed(), number == last);
+        if number < last {
+            net.advance(pause - SECOND);
+            assert_eq!(net.sent(), "", "{number}");
+            net.advance(SECOND);
+        }
+    }
 }

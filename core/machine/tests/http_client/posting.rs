@@ -1,17 +1,17 @@
-use mcp_sansio::Revision;
 use mcp_sansio::http::{ClientLimits, ExchangeFailure};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::ClientMachine;
-use mcp_sansio::protocol::Method;
+use mcp_sansio::{Method, Revision};
 
 use crate::net::{
-    EVENTS, JSON, Net, RESUMING, bare_error, event, http_options, peer_options, result,
+    EVENTS, JSON, Net, RESUMING, bare_error, client_limits, event, http_options, peer_options,
+    result,
 };
 
 const LATEST: Revision = Revision::V2025_11_25;
 
 fn limits(requests_max: usize, control_max: usize) -> ClientLimits {
-    let mut limits = ClientLimits::default();
+    let mut limits = client_limits();
     (limits.requests_max, limits.control_exchanges_max) = (requests_max, control_max);
     limits
 }

@@ -10,8 +10,8 @@ use mcp_sansio::http::{
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{CallHandle, CallOptions, ClientMachine, Event};
-use mcp_sansio::protocol::{Method, SubscriptionFilter};
-use mcp_sansio::{Era, Instant, Revision, Revisions};
+use mcp_sansio::protocol::SubscriptionFilter;
+use mcp_sansio::{Era, Instant, Method, Revision, Revisions};
 use seeded_random::{Random, scaled};
 
 use crate::net::{

@@ -3,8 +3,7 @@ use std::time::Duration;
 use mcp_sansio::Backoff;
 use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio::peer::CallOptions;
-use mcp_sansio::protocol::Method;
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{Method, Revision, Revisions};
 
 use crate::net::{
     EVENTS, Net, OK, RESUMING, event, event_with_id, http_options, notification, peer_options,

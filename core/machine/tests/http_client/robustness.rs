@@ -4,13 +4,14 @@ use mcp_sansio::Revision;
 use mcp_sansio::http::ClientLimits;
 
 use crate::net::{
-    EVENTS, JSON, Net, OK, error, event, event_with_id, http_options, peer_options, result,
+    EVENTS, JSON, Net, OK, client_limits, error, event, event_with_id, http_options, peer_options,
+    result,
 };
 
 const LATEST: Revision = Revision::V2025_11_25;
 
 fn small() -> ClientLimits {
-    let mut limits = ClientLimits::default();
+    let mut limits = client_limits();
     (limits.body_bytes_max, limits.event_bytes_max, limits.error_bytes_max) = (200, 200, 200);
     limits
 }
@@ -60,7 +61,7 @@ fn bodies_and_events_over_the_limits_are_aborted() {
     net.answer(n, 400, JSON, &error("2", -32602, &format!(r#","data":{long}"#)));
     assert_eq!(net.told(), "call 1 failed: status 400\n");
     // On the standalone stream the event is dropped and reported.
-    let mut limits = ClientLimits::default();
+    let mut limits = client_limits();
     limits.event_bytes_max = 200;
     let (mut net, _) = calling_with(limits, true);
     net.body(3, &event(&long));
@@ -73,18 +74,18 @@ fn bodies_and_events_over_the_limits_are_aborted() {
 fn a_text_in_place_of_an_answer_is_shown_with_its_type() {
     let html = &[("content-type", "text/html; charset=utf-8")][..];
     for legacy in [false, true] {
-        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        let (mut net, n) = calling_with(client_limits(), legacy);
         net.answer(n, 200, html, "Your workspace is\n suspended");
         let expected = "the server's response is not valid: the content type \
              `text/html; charset=utf-8` is neither JSON nor an event stream: Your workspace is \
              suspended";
         assert_eq!(net.failure(), expected);
-        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        let (mut net, n) = calling_with(client_limits(), legacy);
         net.answer(n, 200, &[], "upstream request timeout");
         assert!(net.failure().ends_with("the content type is missing: upstream request timeout"));
         // A text that does not end is not waited for.
         for ends in [false, true] {
-            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            let (mut net, n) = calling_with(client_limits(), legacy);
             net.answer_head(n, 200, html);
             net.body(n, "wait ");
             if ends {
@@ -102,7 +103,7 @@ fn an_event_of_another_type_counts_if_it_is_the_answer() {
     // Rule: [SSE-012].
     for legacy in [false, true] {
         for body in [error("2", -7, ""), error("null", -7, ""), result(2, OK)] {
-            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            let (mut net, n) = calling_with(client_limits(), legacy);
             net.answer_head(n, 200, EVENTS);
             net.body(n, &format!("event: error\ndata: {}\n\n", error("3", -8, "")));
             assert_eq!(net.told(), "");
@@ -127,15 +128,17 @@ fn a_stream_without_an_answer_says_what_it_had() {
         ("event: ping\ndata: {}\n\n", "the stream ended before the answer and cannot be resumed"),
     ] {
         for legacy in [false, true] {
-            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            let (mut net, n) = calling_with(client_limits(), legacy);
             net.answer(n, 200, EVENTS, body);
             let failure = net.failure();
             assert!(failure.ends_with(expected), "{body}: {failure}");
         }
     }
-    let (mut net, n) = calling_with(ClientLimits::default(), true);
+    let (mut net, n) = calling_with(client_limits(), true);
     net.answer(n, 200, JSON, &event(&answer));
-    assert!(net.failure().ends_with("the body is an event stream, and its content type is JSON"));
+    let failure = net.failure();
+    assert!(failure.contains("an event stream, and its content type is JSON"), "{failure}");
+    assert!(failure.contains("data: "), "{failure}");
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn an_invalid_response_ends_the_call() {
         ),
     ] {
         for legacy in [false, true] {
-            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            let (mut net, n) = calling_with(client_limits(), legacy);
             net.answer(n, status, fields, body);
             let told = net.told();
             assert_eq!(told.matches("call 1").count(), 1, "{status} {body}: {told}");
@@ -197,7 +200,7 @@ fn an_unreadable_response_or_an_error_without_id_on_its_stream_ends_the_call() {
             (result(2, r#"{"a":NaN}"#), "InvalidAnswer(\"not JSON\")"),
             (result(2, "[1]"), "InvalidAnswer(\"`result` is not an object\")"),
         ] {
-            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            let (mut net, n) = calling_with(client_limits(), legacy);
             net.answer_head(n, 200, EVENTS);
             net.body(n, &event(&data));
             let told = net.told();
@@ -222,7 +225,7 @@ fn the_reason_in_the_body_of_a_refusal_is_part_of_the_failure() {
             (401, "", ""),
             (500, "", ""),
         ] {
-            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            let (mut net, n) = calling_with(client_limits(), legacy);
             net.answer(n, status, &[], body);
             let failure = net.failure();
             let hint = match status {
@@ -233,11 +236,11 @@ fn the_reason_in_the_body_of_a_refusal_is_part_of_the_failure() {
             let end = format!("HTTP status {status}{reason}{hint}");
             assert!(failure.ends_with(&end), "{failure}");
         }
-        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        let (mut net, n) = calling_with(client_limits(), legacy);
         net.answer(n, 400, &[], &gzip);
         assert!(net.failure().contains("HTTP status 400"));
         // The start of a body that exceeds the limit is enough.
-        let mut limits = ClientLimits::default();
+        let mut limits = client_limits();
         limits.error_bytes_max = 8;
         let (mut net, n) = calling_with(limits, legacy);
         net.answer(n, 400, &[], "no such tenant");
@@ -248,7 +251,7 @@ fn the_reason_in_the_body_of_a_refusal_is_part_of_the_failure() {
 #[test]
 fn invalid_data_on_a_stream_is_reported_and_tolerated() {
     for legacy in [false, true] {
-        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        let (mut net, n) = calling_with(client_limits(), legacy);
         net.answer_head(n, 200, EVENTS);
         for data in ["nonsense", "{", "[]", "[1]", "7", "{\"jsonrpc\":\"2.0\"}"] {
             net.body(n, &event(data));
@@ -267,7 +270,7 @@ fn invalid_data_on_a_stream_is_reported_and_tolerated() {
 #[test]
 fn redirects_to_the_same_origin_are_followed_up_to_a_limit() {
     for status in [307, 308] {
-        let (mut net, n) = calling_with(ClientLimits::default(), true);
+        let (mut net, n) = calling_with(client_limits(), true);
         net.answer(n, status, &[("Location", "/other?x")], "moved");
         let sent = net.sent();
         let to = "to https://example.com/other?x tools/call version=2025-11-25 session=s1";
@@ -296,14 +299,14 @@ fn other_redirects_are_refused_by_name() {
         (300, "", "the status may change the method"),
         (307, "http://[", "the target is not a valid URL"),
     ] {
-        let (mut net, n) = calling_with(ClientLimits::default(), false);
+        let (mut net, n) = calling_with(client_limits(), false);
         net.answer(n, status, &[("location", location)], "");
         let expected =
             format!("the server redirects to `{location}`, which is not followed: {reason}");
         assert_eq!(net.failure(), expected);
         net.expect_silence();
     }
-    let (mut net, n) = calling_with(ClientLimits::default(), false);
+    let (mut net, n) = calling_with(client_limits(), false);
     net.answer(n, 307, &[], "");
     assert!(net.failure().ends_with("the response names no target"));
     // Also while opening.
@@ -330,7 +333,7 @@ fn a_get_stays_a_get_when_it_is_redirected() {
 
 #[test]
 fn events_of_unknown_exchanges_are_ignored() {
-    let (mut net, n) = calling_with(ClientLimits::default(), true);
+    let (mut net, n) = calling_with(client_limits(), true);
     net.body(n, "before the head");
     net.answer(n, 200, JSON, &result(2, OK));
     net.told();
@@ -393,14 +396,14 @@ fn a_response_on_the_stream_of_another_call_is_accepted_in_a_legacy_session() {
 #[test]
 fn an_endless_id_or_type_neither_fills_memory_nor_costs_the_answer() {
     for field in ["id", "event"] {
-        let (mut net, n) = calling_with(ClientLimits::default(), true);
+        let (mut net, n) = calling_with(client_limits(), true);
         net.answer_head(n, 200, EVENTS);
         net.body(n, &format!("{field}: {}\ndata: \n\n", "i".repeat(5000)));
         net.body(n, &event_with_id(&"i".repeat(5000), &result(2, OK)));
         assert_eq!(net.told(), format!("call 1: {OK}\n"));
     }
     // A stream cannot be resumed after such an id.
-    let (mut net, n) = calling_with(ClientLimits::default(), true);
+    let (mut net, n) = calling_with(client_limits(), true);
     net.answer_head(n, 200, EVENTS);
     net.body(n, &event_with_id("1", ""));
     net.body(n, &event_with_id(&"i".repeat(5000), ""));
@@ -411,7 +414,7 @@ fn an_endless_id_or_type_neither_fills_memory_nor_costs_the_answer() {
 #[test]
 fn a_refusal_whose_body_does_not_end_is_reported_soon() {
     for legacy in [false, true] {
-        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        let (mut net, n) = calling_with(client_limits(), legacy);
         net.answer_head(n, 500, &[]);
         net.body(n, "oops!");
         net.expect_silence();

@@ -2,8 +2,8 @@ use mcp_sansio::peer::ClientMachine;
 use std::time::Duration;
 
 use mcp_sansio::http::LostSession;
-use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::protocol::SubscriptionFilter;
+use mcp_sansio::{LoggingLevel, Method, Revision, Revisions};
 
 use crate::net::{
     EVENTS, JSON, Net, RESUMING, error, event, event_with_id, http_options, peer_options, result,

@@ -1,6 +1,7 @@
 //! Nodes, their store and the network between them, on a virtual clock.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_sansio::http::{
@@ -8,7 +9,9 @@ use mcp_sansio::http::{
     SharedOptions, StoreAction,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{Event, Request, RequestHandle, ServerMachine, ServerOptions, Violation};
+use mcp_sansio::peer::{
+    Event, OperationObserver, Request, RequestHandle, ServerMachine, ServerOptions, Violation,
+};
 use mcp_sansio::protocol::{
     CapabilitySettings, Implementation, InputRequest, InputRequiredResult, ListRootsParams, Map,
     ResourcesCapability, ServerCapabilities, ToolsCapability,
@@ -120,6 +123,8 @@ pub(crate) struct Cluster {
     pub(crate) throughput: Option<(usize, Duration)>,
     /// How much later a node learns that an event is stored.
     pub(crate) append_delay: Duration,
+    /// Observes the nodes that start from now on.
+    pub(crate) observer: Option<Arc<dyn OperationObserver>>,
 }
 
 pub(crate) fn capabilities() -> ServerCapabilities {
@@ -167,6 +172,7 @@ impl Cluster {
             heartbeat_delay: Duration::ZERO,
             append_delay: Duration::ZERO,
             throughput: None,
+            observer: None,
         };
         for at in 0..count {
             cluster.start(at);
@@ -178,7 +184,11 @@ impl Cluster {
     pub(crate) fn start(&mut self, at: usize) {
         let mut secret = [0; 32];
         secret.iter_mut().for_each(|byte| *byte = self.random.below(256) as u8);
-        let peer = ServerOptions::new(Implementation::new("s", "1")).capabilities(capabilities());
+        let mut peer =
+            ServerOptions::new(Implementation::new("s", "1")).capabilities(capabilities());
+        if let Some(observer) = &self.observer {
+            peer = peer.operation_observer(Arc::clone(observer));
+        }
         let options =
             HttpServerOptions::new().shared(self.options.clone()).legacy_sse("/sse", "/messages");
         let server = Server::new(peer, options, secret, at as u64).expect("valid tools");

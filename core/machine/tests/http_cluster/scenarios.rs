@@ -1,10 +1,13 @@
 //! Single situations, in which every step is known.
 
-use mcp_sansio::peer::ServerMachine;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::{EventPosition, SessionId, SharedOptions};
+use mcp_sansio::peer::{
+    Observation, Operation, OperationEnd, OperationObserver, OperationOutcome, ServerMachine,
+};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Outgoing, Reply};
@@ -221,6 +224,27 @@ fn an_answer_reaches_the_node_that_asked() {
     cluster.advance(SOON);
     assert_eq!(cluster.replies[reply].messages()[1]["id"], 1);
     assert!(cluster.replies[reply].complete);
+}
+
+#[test]
+fn a_client_is_told_at_any_node_that_a_question_of_a_cancelled_call_is_withdrawn() {
+    // Rule: [RESUME-006].
+    let mut options = SharedOptions::new();
+    for durable in [false, true] {
+        options.durable = durable;
+        let mut cluster = Cluster::with(2, 1, options.clone());
+        let session = cluster.open(0, 0);
+        let call = cluster.call(0, &session, 1, "ask-0");
+        let last = cluster.replies[call].last_id().to_owned();
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": 1}});
+        cluster.post(0, &session, &cancel);
+        let resumed = cluster.get(1, &session, Some(&last));
+        assert!(cluster.replies[call].complete, "{durable}");
+        let messages = [call, resumed].map(|reply| cluster.replies[reply].messages());
+        assert_eq!(messages[0][1]["method"], "notifications/cancelled");
+        assert_eq!(messages[1], messages[0][1..], "{durable}");
+    }
 }
 
 #[test]
@@ -493,6 +517,83 @@ fn sessions_are_stored_again_soon_after_an_empty_store_answers() {
     cluster.advance(Duration::from_secs(3));
     let reply = cluster.call(1, &session, 1, "plain");
     assert_eq!(cluster.replies[reply].json()["id"], 1);
+}
+
+#[test]
+fn a_node_that_closes_ends_the_streams_without_requests_of_other_nodes() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    let first = cluster.get(0, &session, None);
+    let last = cluster.replies[first].last_id().to_owned();
+    let moved = cluster.get(1, &session, Some(&last));
+    let now = cluster.now;
+    cluster.server(1).close(now);
+    cluster.pump(1);
+    assert!(cluster.replies[moved].complete);
+    assert!(cluster.server(1).is_drained());
+    let late = cluster.get(1, &session, Some(&last));
+    assert_eq!(cluster.replies[late].status, Some(503));
+    let back = cluster.get(0, &session, Some(&last));
+    assert_eq!(cluster.replies[back].status, Some(200));
+    assert!(!cluster.replies[back].is_over());
+}
+
+/// Notes the method of each operation, the address of its sender, and the status of a refusal.
+#[derive(Clone, Debug, Default)]
+struct Observed(Arc<Mutex<Vec<Seen>>>);
+
+type Seen = (String, String, Option<u16>);
+
+#[derive(Debug)]
+struct Begun(Observed, String, String);
+
+impl OperationObserver for Observed {
+    fn begin(&self, operation: &Operation<'_>) -> Option<Arc<dyn Observation>> {
+        let address = operation.transport.peer_address.clone().unwrap_or_default();
+        Some(Arc::new(Begun(self.clone(), operation.method.to_owned(), address)))
+    }
+}
+
+impl Observation for Begun {
+    fn end(&self, end: &OperationEnd<'_>) {
+        let status = match end.outcome {
+            OperationOutcome::Refused { status, .. } => Some(status),
+            _ => None,
+        };
+        self.0.0.lock().unwrap().push((self.1.clone(), self.2.clone(), status));
+    }
+}
+
+#[test]
+fn a_request_that_has_waited_for_its_session_is_observed_as_its_own() {
+    // Rule: [TRACE-008].
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    let observed = Observed::default();
+    cluster.observer = Some(Arc::new(observed.clone()));
+    cluster.kill(1, Duration::ZERO);
+    cluster.advance(SOON);
+    let post = |method: &str, session: &str, address| Outgoing {
+        method: "POST",
+        session: Some(session.to_owned()),
+        body: json!({"jsonrpc": "2.0", "id": 1, "method": method}).to_string(),
+        address: Some(address),
+        ..Outgoing::default()
+    };
+    cluster.request(1, 0, post("ping", &session, 1));
+    cluster.request(1, 0, post("tools/list", &"0".repeat(32), 2));
+    cluster.request(1, 0, post("ping", &session, 3));
+    cluster.advance(SOON);
+    let seen = observed.0.lock().unwrap().clone();
+    let operation =
+        |method: &str, last: u8, status| (method.to_owned(), format!("127.0.0.{last}"), status);
+    for expected in [
+        operation("ping", 1, None),
+        operation("tools/list", 2, Some(404)),
+        operation("ping", 3, None),
+    ] {
+        assert!(seen.contains(&expected), "{expected:?} in {seen:?}");
+    }
 }
 
 #[test]

@@ -9,10 +9,9 @@ use mcp_sansio::peer::{
     ServerOptions,
 };
 use mcp_sansio::protocol::{
-    CallToolResult, CapabilitySettings, Implementation, LoggingLevel, Method, ServerCapabilities,
-    Tool,
+    CallToolResult, CapabilitySettings, Implementation, ServerCapabilities, Tool,
 };
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::{Instant, LoggingLevel, Method, Revision, Revisions};
 
 use crate::cuts::cut_step;
 use crate::network::{Application, Cuts, Network};

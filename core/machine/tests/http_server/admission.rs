@@ -54,9 +54,10 @@ fn allowed_hosts_are_accepted() {
 fn other_paths_and_methods_are_refused() {
     // Rule: [HSRV-001] [HSRV-002].
     let mut server = server_with(HttpServerOptions::new().legacy_sse("/sse", "/post"));
-    for target in ["/", "/mcp/", "/MCP", "/other", "http://localhost/", "*"] {
+    for target in ["/", "/mcp//", "/MCP", "/other", "http://localhost/", "*"] {
         let reply = server.request("POST", target, &POST, &call(1));
         assert_eq!(server.reply(reply).status(), 404, "{target}");
+        assert!(server.reply(reply).json()["error"]["message"].to_string().contains("`/mcp`"));
     }
     for (method, target, allowed) in [
         ("PUT", "/mcp", "GET, POST, DELETE"),
@@ -71,6 +72,8 @@ fn other_paths_and_methods_are_refused() {
     }
     let reply = server.request("POST", "http://localhost:3000/mcp?a=b", &POST, &call(1));
     assert_eq!(server.reply(reply).status(), 400, "the absolute form is the same target");
+    let reply = server.request("POST", "/mcp/", &POST, &call(1));
+    assert_eq!(server.reply(reply).status(), 400, "hosts and proxies add a slash");
     server.expect_empty();
 
     let mut server = server_with(HttpServerOptions::new().any_path());
@@ -223,6 +226,32 @@ fn a_contradictory_field_is_refused() {
         let reply = server.request("POST", "/mcp", &fields, &call(1));
         assert_eq!(server.reply(reply).status(), 400, "{name}");
         assert!(server.reply(reply).text().contains("different values"), "{name}");
+    }
+}
+
+#[test]
+fn a_contradictory_standard_header_of_a_modern_request_is_a_mismatch_with_its_id() {
+    // Rule: [HDR-025].
+    let mut server = server();
+    let standard = |other: &'static str, value: &'static str| {
+        [
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "echo"),
+            (other, value),
+        ]
+    };
+    for (name, value) in [
+        ("MCP-Protocol-Version", "2025-11-25"),
+        ("Mcp-Method", "tools/list"),
+        ("Mcp-Name", "other"),
+    ] {
+        let body = modern(1, "tools/call", r#""name":"echo""#);
+        let reply = server.request("POST", "/mcp", &join(&POST, &standard(name, value)), &body);
+        assert_eq!(server.reply(reply).status(), 400, "{name}");
+        let text = server.reply(reply).text();
+        assert!(text.contains(r#""id":1"#) && text.contains("-32020"), "{text}");
+        assert!(text.contains(name) && text.contains("different values"), "{text}");
     }
 }
 

@@ -4,8 +4,8 @@ use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
 use mcp_sansio::http::{HttpServerOptions, ResponseMode};
-use mcp_sansio::protocol::{InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map};
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::protocol::{InputRequest, InputRequiredResult, ListRootsParams, Map};
+use mcp_sansio::{LoggingLevel, Revision, Revisions};
 
 use crate::fixtures::*;
 use crate::reply::State;

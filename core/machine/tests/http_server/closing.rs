@@ -93,6 +93,21 @@ fn a_stream_ends_after_its_queued_messages() {
 }
 
 #[test]
+fn a_stream_without_requests_that_is_resumed_ends_after_the_rest() {
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let stream = server.get(&session);
+    let last = server.reply(stream).last_id().unwrap();
+    server.tools_changed();
+    server.server.close(server.now);
+    server.pump();
+    let back = server.resume(&session, &last);
+    assert_eq!(server.reply(back).messages().len(), 1);
+    assert_eq!(server.reply(back).state, State::Complete);
+    assert!(server.server.is_drained());
+}
+
+#[test]
 fn a_client_can_still_end_its_session() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");

@@ -36,6 +36,19 @@ fn both_eras_are_served_at_once() {
 }
 
 #[test]
+fn an_initialize_opens_a_session_whatever_revision_its_header_names() {
+    // Rule: [VER-016]. Clients that fall back, and gateways, keep the header of the modern request.
+    let mut server = server();
+    for named in ["2026-07-28", "2025-11-25"] {
+        let fields = join(&POST, &[("MCP-Protocol-Version", named), ("Mcp-Method", "initialize")]);
+        let body = initialize(Revision::V2025_11_25, "{}");
+        let reply = server.request("POST", "/mcp", &fields, &body);
+        assert_eq!(server.reply(reply).status(), 200, "{named}");
+        assert!(server.reply(reply).field("mcp-session-id").is_some());
+    }
+}
+
+#[test]
 fn a_modern_request_ignores_session_and_event_headers() {
     // Rule: [HSRV-025] [HSRV-026] [RESUME-008] [SESS-016].
     let mut server = server();

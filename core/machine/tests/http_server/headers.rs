@@ -1,8 +1,9 @@
 //! Header fields of modern requests, which repeat parts of the body.
 
+use mcp_sansio::Capability;
 use mcp_sansio::catalog::{Catalog, CatalogError};
 use mcp_sansio::http::{HttpServerOptions, Server};
-use mcp_sansio::protocol::{Capability, Prompt, Resource, Tool};
+use mcp_sansio::protocol::{Prompt, Resource, Tool};
 
 use crate::fixtures::*;
 use crate::test_server::TestServer;

@@ -188,7 +188,7 @@ fn an_event_longer_than_a_chunk_is_replayed_whole() {
     let fields = session.fields();
     let fields = join(&[HOST, ("Accept", "text/event-stream")], &fields);
     let long = "x".repeat(200_000);
-    let level = mcp_sansio::protocol::LoggingLevel::Error;
+    let level = mcp_sansio::LoggingLevel::Error;
     server.server.log(None, level, None, &long, server.now).unwrap();
     server.pump();
     let unread = server.request_unread("GET", "/mcp", &fields, "");

@@ -3,9 +3,9 @@
 use mcp_sansio::peer::ServerMachine;
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::{LoggingLevel, Revision};
 
+use crate::answers::ask_for_roots;
 use crate::fixtures::*;
 use crate::reply::State;
 use crate::test_server::TestServer;
@@ -236,6 +236,29 @@ fn the_number_of_exchanges_is_bounded() {
     let reply = server.post(&session, &call(2));
     server.answer();
     assert_eq!(server.reply(reply).status(), 200);
+}
+
+#[test]
+fn messages_that_end_pending_exchanges_are_handled_when_there_is_no_room_for_requests() {
+    let mut server = server_with(limits(|limits| limits.exchanges_max = 8));
+    let session = server.open(Revision::V2025_11_25, r#"{"roots":{}}"#);
+    let calls: Vec<_> = (1..=7).map(|id| server.post(&session, &call(id))).collect();
+    let asked = server.asked();
+    server.server.require_input(&asked, &ask_for_roots(), server.now).unwrap();
+    server.pump();
+    let refused = [server.post(&session, &call(8)), server.get(&session)];
+    for reply in refused {
+        assert_eq!(server.reply(reply).status(), 503);
+        assert_eq!(server.reply(reply).field("retry-after"), Some("10"));
+    }
+    let question = server.reply(calls[0]).messages()[0]["id"].clone();
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{question},"result":{{"roots":[]}}}}"#);
+    for accepted in [cancel(7), answer] {
+        let reply = server.post(&session, &accepted);
+        assert_eq!(server.reply(reply).status(), 202);
+    }
+    let ended = server.delete(&session);
+    assert_eq!(server.reply(ended).status(), 204);
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_closed_server_ends_listen_streams_with_a_result() {
 #[test]
 fn an_invalid_filter_opens_no_stream() {
     let mut server = server();
-    for members in ["", r#""notifications":[]"#] {
+    for members in ["", r#""notifications":["toolsListChanged"]"#, r#""notifications":"all""#] {
         let reply = server.modern(&modern(1, "subscriptions/listen", members));
         assert_eq!(server.reply(reply).error(), (-32602, "1".into()));
     }

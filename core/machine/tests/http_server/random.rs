@@ -9,8 +9,7 @@ use mcp_sansio::http::{EventStore, HttpServerOptions, NotStored, ResponseMode};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, ServerMachine, Subject};
 use mcp_sansio::peer::{HttpRejection, Status};
-use mcp_sansio::protocol::LoggingLevel;
-use mcp_sansio::{Principal, Revision};
+use mcp_sansio::{LoggingLevel, Principal, Revision};
 use proptest::prelude::*;
 use seeded_random::{Random, scaled};
 

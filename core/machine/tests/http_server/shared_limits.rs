@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Revision;
 use mcp_sansio::http::{ServerLimits, SharedResource};
 use mcp_sansio::peer::{Event, RequestHandle, ServerMachine};
-use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::{LoggingLevel, Revision};
 
 use crate::fixtures::*;
 use crate::reply::State;
@@ -100,12 +99,13 @@ fn handlers() {
     for id in 0..8 {
         server.modern(&modern_call(id));
         let request = server.asked().handle;
-        let capacity = server.server.check_handler_capacity(request);
+        let capacity = server.server.admit_handler(request);
         assert_eq!(
             capacity.map_err(|refusal| refusal.status.0),
             if id < 6 { Ok(()) } else { Err(429) }
         );
-        if id < 6 {
+        // Whether it waits is known later, and until then it counts as well.
+        if id < 3 {
             server.server.begin_handler(request).unwrap();
         }
     }
@@ -114,7 +114,7 @@ fn handlers() {
         from(&mut server, [198, 51, 100, u8::try_from(id).unwrap()]);
         server.modern(&modern_call(id));
         let request = server.asked().handle;
-        let capacity = server.server.check_handler_capacity(request);
+        let capacity = server.server.admit_handler(request);
         assert_eq!(
             capacity.map_err(|refusal| refusal.status.0),
             if id < 2 { Ok(()) } else { Err(503) }
@@ -127,9 +127,9 @@ fn handlers() {
     server.address = None;
     server.modern(&modern_call(9));
     let request = server.asked().handle;
-    assert!(server.server.check_handler_capacity(request).is_err());
+    assert!(server.server.admit_handler(request).is_err());
     server.server.end_handler(begun[0]);
-    assert!(server.server.check_handler_capacity(request).is_ok());
+    assert!(server.server.admit_handler(request).is_ok());
 }
 
 fn kept_events() {

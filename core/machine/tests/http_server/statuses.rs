@@ -1,8 +1,8 @@
 //! The status, error code and id for each kind of message, in both eras.
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
+use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::ServerMachine;
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{ErrorCode, Revision, Revisions};
 
 use crate::fixtures::*;
 
@@ -87,7 +87,7 @@ fn bad_parameters_are_left_to_the_handler_but_bad_metadata_is_refused() {
         r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":20260728,"io.modelcontextprotocol/clientCapabilities":{}}}"#,
         r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":[1]}}"#,
         r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/logLevel":"loud"}}"#,
-        r#"{"name":"t","inputResponses":[],"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}"#,
+        r#"{"name":"t","inputResponses":[5],"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}"#,
     ] {
         let body = request(5, "tools/call", params);
         let reply = server.request("POST", "/mcp", &header.fields(), &body);

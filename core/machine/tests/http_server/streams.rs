@@ -1,8 +1,7 @@
 //! The standalone stream of a session.
 
-use mcp_sansio::Revision;
 use mcp_sansio::peer::ServerMachine;
-use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::{LoggingLevel, Revision};
 use serde_json::Value;
 
 use crate::fixtures::*;

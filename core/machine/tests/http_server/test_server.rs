@@ -9,8 +9,7 @@ use mcp_sansio::http::{ExchangeId, HttpServerOptions, ParsedBody, RequestHead, S
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::HttpRejection;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, ServerMachine, Subject};
-use mcp_sansio::protocol::Side;
-use mcp_sansio::{Instant, Principal};
+use mcp_sansio::{Instant, Principal, Side};
 use serde_json::Value;
 
 use crate::fixtures::raw;

@@ -9,9 +9,9 @@ use mcp_sansio::peer::{
     MessageLengths,
 };
 use mcp_sansio::protocol::{
-    ClientCapabilities, Implementation, Method, RootsCapability, SamplingCapability,
+    ClientCapabilities, Implementation, RootsCapability, SamplingCapability,
 };
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{Method, Revision, Revisions};
 
 use crate::allocator::{begin, measured, peak};
 use crate::limits::{large, odd, small};

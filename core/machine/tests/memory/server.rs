@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     CallOptions, Event, Limits, MessageLengths, RequestHandle, Server, ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{
-    Implementation, InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map, Method,
-    ResourcesCapability, ServerCapabilities, ToolsCapability,
+    Implementation, InputRequest, InputRequiredResult, ListRootsParams, Map, ResourcesCapability,
+    ServerCapabilities, ToolsCapability,
 };
+use mcp_sansio::{Instant, LoggingLevel, Method};
 
 use crate::allocator::{begin, measured, peak};
 use crate::limits::{large, odd, small};

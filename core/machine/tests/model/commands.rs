@@ -1,8 +1,8 @@
 //! The commands for operations of the application. Numbers are resolved to handles.
 
+use mcp_sansio::Method;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Applied, Body, CallHandle, CallOptions, CommandError, MaybeOwned};
-use mcp_sansio::protocol::Method;
 
 use crate::outcome::Outcome;
 

@@ -1,6 +1,6 @@
 //! Which messages each side may send, at which revisions, and with which capabilities.
 
-use mcp_sansio::protocol::Side;
+use mcp_sansio::Side;
 
 use crate::capabilities::{Capabilities, TASKS_EXTENSION};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_sansio::protocol::Side;
+use mcp_sansio::Side;
 use serde_json::Value;
 
 use crate::facts;

@@ -4,10 +4,9 @@
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Event, Limits, Request, Server, ServerMachine, ServerOptions};
 use mcp_sansio::protocol::{
-    CapabilitySettings, Implementation, LoggingLevel, ResourcesCapability, ServerCapabilities,
-    ToolsCapability,
+    CapabilitySettings, Implementation, ResourcesCapability, ServerCapabilities, ToolsCapability,
 };
-use mcp_sansio::{Instant, Revision};
+use mcp_sansio::{Instant, LoggingLevel, Revision};
 
 const NOW: Instant = Instant::ZERO;
 

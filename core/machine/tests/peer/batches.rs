@@ -1,8 +1,8 @@
 //! Batches, which exist only at 2025-03-26.
 
-use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, ClientMachine, Event, Policy, Reaction, ServerMachine};
-use mcp_sansio::protocol::Method;
+use mcp_sansio::protocol::{InputRequiredResult, ListRootsParams, Map};
+use mcp_sansio::{Method, Revision};
 use serde_json::json;
 
 use crate::fixtures::*;
@@ -16,6 +16,10 @@ fn open(options: mcp_sansio::peer::ServerOptions) -> Wire<crate::played::Server>
 
 fn batch(messages: &[String]) -> String {
     format!("[{}]", messages.join(","))
+}
+
+fn one_root_list() -> InputRequiredResult {
+    InputRequiredResult::new().input_requests(Map::default().with("r", ListRootsParams::new()))
 }
 
 #[test]
@@ -146,11 +150,7 @@ fn a_round_of_input_inside_a_batch_holds_its_answer() {
     wire.send(&batch(&[request("2", "tools/call", r#"{"name":"t"}"#)]));
     let Event::Request(request) = wire.event() else { panic!("a request") };
     let handle = request.handle;
-    let required = mcp_sansio::protocol::InputRequiredResult::new().input_requests(
-        mcp_sansio::protocol::Map::default()
-            .with("r", mcp_sansio::protocol::ListRootsParams::new()),
-    );
-    wire.machine.require_input(&request, &required, wire.now).unwrap();
+    wire.machine.require_input(&request, &one_root_list(), wire.now).unwrap();
     assert_eq!(wire.message()["method"], "roots/list");
     wire.send(&result("1", r#"{"roots":[]}"#));
     assert!(wire.told().starts_with("request tools/call"));
@@ -171,6 +171,23 @@ fn batches_are_refused_at_the_other_revisions() {
     let mut wire = server(full_server().revisions(mcp_sansio::Revisions::MODERN));
     wire.send(&batch(&[modern("1", "tools/list", "")]));
     wire.expect_error("none", -32600);
+}
+
+#[test]
+fn an_answer_in_a_batch_that_the_revision_does_not_have_ends_the_input_request() {
+    // Rule: [BATCH-010].
+    for answer in [r#","result":{"roots":[]}"#, r#","result":5"#, ""] {
+        let mut wire = server_at(Revision::V2025_11_25, r#"{"roots":{}}"#, full_server());
+        wire.send(&request("2", "tools/call", r#"{"name":"t"}"#));
+        let Event::Request(request) = wire.event() else { panic!("a request") };
+        wire.machine.require_input(&request, &one_root_list(), wire.now).unwrap();
+        assert_eq!(wire.message()["method"], "roots/list");
+        wire.send(&batch(&[format!(r#"{{"jsonrpc":"2.0","id":1{answer}}}"#)]));
+        wire.expect_error("none", -32600);
+        assert_eq!(wire.told(), "violation: malformed message: batches are not accepted");
+        // The handler runs again, and sees that the request was refused.
+        assert!(wire.told().starts_with("request tools/call"));
+    }
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Calls and their responses, and mistakes of a caller.
 
-use mcp_sansio::jsonrpc::{AsJson, ErrorCode, ErrorObject};
+use mcp_sansio::jsonrpc::{AsJson, ErrorObject};
 use mcp_sansio::peer::{
     CallOptions, ClientMachine, ClientOptions, CommandError, Event, Failure, Limits, Request,
     ServerMachine,
 };
-use mcp_sansio::protocol::{CacheHints, CallToolParams, CallToolResult, Method};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::protocol::{CacheHints, CallToolParams, CallToolResult};
+use mcp_sansio::{Era, ErrorCode, Method, Revision};
 use serde_json::json;
 
 use crate::fixtures::*;
@@ -327,7 +327,7 @@ fn a_method_of_an_extension_is_called_and_served() {
     for revision in Revision::ALL {
         let deliver = || {
             let mut policy = mcp_sansio::peer::Policy::default();
-            policy.unknown_methods = mcp_sansio::peer::UnknownMethods::Deliver;
+            policy.deliver_unknown_methods = true;
             policy
         };
         let mut pair = Pair::open_at(revision, plain_client(), full_server().policy(deliver()));

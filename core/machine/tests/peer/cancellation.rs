@@ -1,10 +1,9 @@
 //! Cancellation by either side.
 
-use mcp_sansio::Revision;
 use mcp_sansio::peer::{
     CallOptions, ClientMachine, CommandError, Event, Failure, ServerMachine, Subject,
 };
-use mcp_sansio::protocol::Method;
+use mcp_sansio::{Method, Revision};
 
 use crate::fixtures::*;
 use crate::pair::Pair;
@@ -55,7 +54,7 @@ fn a_response_that_crosses_the_cancellation_is_absorbed() {
 
 #[test]
 fn a_cancellation_is_sent_after_its_request() {
-    // Rule: [CANC-001].
+    // Rule: [CANC-001] [CANC-010].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
         let options = CallOptions::default();

@@ -1,6 +1,5 @@
 //! The end of a connection: every call ends exactly once, and the last event has the reason.
 
-use mcp_sansio::Revision;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::ErrorObject;
@@ -8,7 +7,8 @@ use mcp_sansio::peer::{
     CallOptions, ClientMachine, CloseReason, CommandError, Event, Failure, Policy, Reaction,
     ServerMachine,
 };
-use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
+use mcp_sansio::protocol::SubscriptionFilter;
+use mcp_sansio::{LoggingLevel, Method, Revision};
 
 use crate::fixtures::*;
 use crate::wire::server;

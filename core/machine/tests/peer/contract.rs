@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::peer::{CallOptions, Client, ClientMachine, Server, ServerMachine};
-use mcp_sansio::protocol::Method;
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::{Instant, Method, Revision, Revisions};
 
 use crate::fixtures::*;
 use crate::machine::Machine;

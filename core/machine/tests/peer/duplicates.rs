@@ -1,8 +1,7 @@
 //! Ids that are in use, and responses without a request.
 
-use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, ClientMachine, Event, Policy, Reaction, ServerMachine};
-use mcp_sansio::protocol::Method;
+use mcp_sansio::{Method, Revision};
 
 use crate::fixtures::*;
 use crate::wire::server;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_sansio::peer::{CloseReason, Event, OpeningFailure};
+use mcp_sansio::peer::{ClientMachine, CloseReason, Event, OpeningFailure};
+use mcp_sansio::protocol::SubscriptionFilter;
 use mcp_sansio::{Era, Revisions};
 
 use crate::fixtures::*;
@@ -353,6 +354,27 @@ fn a_server_that_cannot_be_legacy_is_not_restarted() {
         assert!(!restart(&mut wire));
         wire.expect_silence();
     }
+}
+
+#[test]
+fn a_subscription_whose_next_process_exits_on_the_probe_ends_with_the_era() {
+    // Rule: [VER-022].
+    let mut wire = client(plain_client());
+    wire.line();
+    wire.send(&result("1", &discovered(r#"["2026-07-28"]"#)));
+    assert_eq!(wire.told(), "opened at 2026-07-28");
+    let filter = SubscriptionFilter::new().tools_list_changed(true);
+    wire.machine.subscribe(&filter, wire.now).unwrap();
+    assert_eq!(wire.message()["method"], "subscriptions/listen");
+    assert!(wire.machine.suspend());
+    wire.machine.resume(wire.now);
+    assert_eq!(wire.message()["method"], "server/discover");
+    assert!(restart(&mut wire));
+    expect_initialize(&mut wire, 4, "2025-11-25");
+    wire.send(&result("4", SESSION));
+    wire.expect(INITIALIZED);
+    assert_eq!(wire.told(), "opened at 2025-11-25");
+    assert_eq!(wire.told(), "failed: the connection ended before the answer");
 }
 
 #[test]

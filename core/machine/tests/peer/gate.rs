@@ -4,8 +4,7 @@
 use mcp_sansio::gate::{GateError, MethodKind, TABLE};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallOptions, ClientMachine, CommandError, Event, ServerMachine};
-use mcp_sansio::protocol::{Capabilities, Method, Side};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::{Capabilities, Era, Method, Revision, Side};
 use serde_json::json;
 
 use crate::fixtures::*;
@@ -258,6 +257,8 @@ fn a_notification_that_is_not_allowed_is_reported_and_never_answered() {
 #[test]
 fn requests_and_notifications_are_not_mixed_up() {
     // Rule: [RPC-002] [RPC-012] [RPC-013] [RPC-018].
+    let notifications =
+        || TABLE.iter().filter(|row| row.kind == MethodKind::Notification).zip(10..);
     for revision in Revision::ALL {
         let legacy = revision.era() == Era::Legacy;
         let mut wire = if legacy {
@@ -265,10 +266,8 @@ fn requests_and_notifications_are_not_mixed_up() {
         } else {
             server(full_server())
         };
-        for (method, id) in
-            ["notifications/cancelled", "notifications/roots/list_changed"].iter().zip(10..)
-        {
-            let id = id.to_string();
+        for (row, id) in notifications() {
+            let (method, id) = (row.method.as_str(), id.to_string());
             wire.send(&if legacy { request(&id, method, "{}") } else { modern(&id, method, "") });
             wire.expect_error(&id, -32601);
             assert_eq!(wire.told(), "violation: a notification with an id");
@@ -280,11 +279,29 @@ fn requests_and_notifications_are_not_mixed_up() {
         }
     }
     let mut wire = client_at(Revision::V2025_11_25, host());
-    wire.send(&request("1", "notifications/tools/list_changed", "{}"));
-    wire.expect_error("1", -32601);
-    assert_eq!(wire.told(), "violation: a notification with an id");
+    for (row, id) in notifications() {
+        let id = id.to_string();
+        wire.send(&request(&id, row.method.as_str(), "{}"));
+        wire.expect_error(&id, -32601);
+        assert_eq!(wire.told(), "violation: a notification with an id");
+    }
     wire.send(&notification("roots/list", "{}"));
     assert_eq!(wire.told(), "violation: a request without an id");
+    wire.expect_silence();
+}
+
+#[test]
+fn a_confirmation_with_an_id_is_refused_and_opens_no_session() {
+    // Rule: [RPC-002] [RPC-018].
+    let mut wire = server(full_server());
+    wire.send(&initialize("2025-11-25", "{}"));
+    wire.line();
+    wire.send(&request("5", "notifications/initialized", "{}"));
+    wire.expect_error("5", -32601);
+    assert_eq!(wire.told(), "violation: a notification with an id");
+    wire.expect_silence();
+    wire.send(INITIALIZED);
+    assert_eq!(wire.told(), "opened at 2025-11-25");
     wire.expect_silence();
 }
 

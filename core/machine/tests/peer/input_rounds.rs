@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
+use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{
     CallHandle, CallOptions, ClientMachine, CommandError, Event, Failure, InputRequested, Limits,
     Request, ServerMachine, Subject,
 };
 use mcp_sansio::protocol::{
-    CallToolResult, Capability, ElicitFormParams, ElicitParams, ElicitSchema, InputRequest,
-    InputRequiredResult, ListRootsParams, Map, Method,
+    CallToolResult, ElicitFormParams, ElicitParams, ElicitSchema, ElicitUrlParams, InputRequest,
+    InputRequiredResult, ListRootsParams, Map,
 };
+use mcp_sansio::{Capability, ErrorCode, Method, Revision};
 
 use crate::fixtures::*;
 use crate::pair::Pair;
@@ -23,6 +23,10 @@ const REVISIONS: [Revision; 3] =
 
 fn form() -> InputRequest {
     ElicitParams::from(ElicitFormParams::new("Sure?", ElicitSchema::new())).into()
+}
+
+fn url() -> InputRequest {
+    ElicitParams::from(ElicitUrlParams::new("Pay", "https://pay.example/")).into()
 }
 
 fn roots() -> InputRequest {
@@ -299,6 +303,23 @@ fn an_undeclared_input_request_is_not_sent() {
             }
             other => panic!("{other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_capability_that_a_clients_revision_lacks_is_named_with_the_first_revision_that_has_it() {
+    for (question, revision, missing) in [
+        (form(), Revision::V2025_03_26, "`elicitation`, which is new in revision 2025-06-18"),
+        (url(), Revision::V2025_06_18, "`elicitation.url`, which is new in revision 2025-11-25"),
+    ] {
+        let mut pair = open(revision);
+        let (_, request) = start(&mut pair, &CallOptions::default());
+        let asked = pair.server.require_input(&request, &ask([("a", question)]), pair.now);
+        assert!(matches!(asked, Err(CommandError::NotDeclared(_))), "{asked:?}");
+        pair.drive();
+        let result: CallToolResult = pair.ended().outcome.unwrap().decode().unwrap();
+        let text = result.first_text().unwrap();
+        assert_eq!(text, format!("the request needs the client capability {missing}"));
     }
 }
 

@@ -1,9 +1,8 @@
 //! Log messages: a level per session in the legacy era, per request in the modern one.
 
-use mcp_sansio::Instant;
 use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, ClientMachine, CommandError, Event, ServerMachine};
-use mcp_sansio::protocol::{LoggingLevel, Method};
+use mcp_sansio::{Instant, LoggingLevel, Method};
 
 use crate::fixtures::*;
 use crate::pair::Pair;

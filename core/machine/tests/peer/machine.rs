@@ -1,9 +1,8 @@
 //! The common interface of the two machines, for tests that drive either, and events as text.
 
-use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{ConnectionClosed, Event, InputResponseParams, Subject};
-use mcp_sansio::protocol::Side;
+use mcp_sansio::{Instant, Side};
 
 use crate::played::Client;
 use crate::played::Server;

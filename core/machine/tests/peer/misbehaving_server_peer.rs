@@ -3,8 +3,7 @@
 
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{CallOptions, ClientMachine, Event, Policy, Reaction};
-use mcp_sansio::protocol::Method;
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{Method, Revision, Revisions};
 
 use crate::fixtures::*;
 use crate::played::Client;
@@ -108,6 +107,33 @@ fn a_response_in_a_batch_that_the_revision_does_not_have_ends_its_call() {
         let mut wire = called(revision);
         wire.send(&format!("[{}]", notification("x/y", "{}")));
         assert!(wire.told().starts_with("violation: malformed message: batches"));
+        is_alive(wire);
+        for (answer, why) in [
+            (r#""result":5"#, "`result` is not an object"),
+            (r#""method":"m","result":{}"#, "both `method` and an outcome"),
+        ] {
+            let mut wire = called(revision);
+            wire.send(&format!(r#"[{{"jsonrpc":"2.0","id":2,{answer}}}]"#));
+            assert!(wire.told().starts_with("violation: malformed message: batches"));
+            assert_eq!(wire.told(), format!("failed: the answer is not valid: {why}"));
+            assert_eq!(wire.take_all().0, [""; 0], "no request is answered");
+        }
+    }
+}
+
+#[test]
+fn a_request_in_a_batch_that_the_revision_does_not_have_is_refused() {
+    // Rule: [BATCH-010] [STDIO-011].
+    for revision in Revision::ALL {
+        if revision == Revision::V2025_03_26 {
+            continue;
+        }
+        let mut wire = called(revision);
+        wire.send(&format!("[{}]", request("9", "ping", "{}")));
+        if revision < Revision::V2026_07_28 {
+            wire.expect_error("9", -32600);
+        }
+        assert_eq!(wire.told(), "violation: malformed message: batches are not accepted");
         is_alive(wire);
     }
 }
@@ -257,7 +283,8 @@ fn the_policy_can_close_the_connection_instead() {
 #[test]
 fn error_codes_of_a_client_are_mapped_to_those_of_the_revision() {
     // Rule: [RPC-025] [RPC-026] [SAMP-012].
-    use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
+    use mcp_sansio::ErrorCode;
+    use mcp_sansio::jsonrpc::ErrorObject;
     let mut wire = client_at(Revision::V2025_11_25, host());
     for (given, sent) in [(-32022, -32603), (-1, -1), (-32602, -32602)] {
         wire.send(&request("1", "roots/list", "{}"));

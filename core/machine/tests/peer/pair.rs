@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::peer::{ClientOptions, Ended, Event, InputRequested, Request, ServerOptions};
-use mcp_sansio::protocol::Side;
-use mcp_sansio::{Instant, Revision};
+use mcp_sansio::{Instant, Revision, Side};
 
 use crate::machine::{Machine, describe};
 use crate::played::{self, Client, Played, Server};

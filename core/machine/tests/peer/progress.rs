@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, ClientMachine, Event, Request, ServerMachine};
-use mcp_sansio::protocol::Method;
+use mcp_sansio::{Instant, Method};
 
 use crate::fixtures::*;
 use crate::pair::Pair;

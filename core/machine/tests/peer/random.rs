@@ -7,13 +7,13 @@ use std::time::Duration;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{
     CallHandle, CallOptions, ClientMachine, Event, InputHandle, Policy, Request, ServerMachine,
-    Timeouts, UnknownMethods,
+    Timeouts,
 };
 use mcp_sansio::protocol::{
     ElicitFormParams, ElicitParams, ElicitSchema, InputRequest, InputRequiredResult,
-    ListRootsParams, LoggingLevel, Map, Method, SubscriptionFilter,
+    ListRootsParams, Map, SubscriptionFilter,
 };
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{LoggingLevel, Method, Revision, Revisions};
 use proptest::prelude::*;
 use seeded_random::{Random, scaled};
 
@@ -165,7 +165,7 @@ fn run(seed: u64) -> String {
     let revision = random.one_of(Revision::ALL);
     let revisions = if random.below(3) == 0 { Revisions::ALL } else { Revisions::only(revision) };
     let mut policy = Policy::default();
-    policy.unknown_methods = UnknownMethods::Deliver;
+    policy.deliver_unknown_methods = true;
     let client = host().revisions(revisions).timeouts(wanted.clone()).policy(policy);
     let mut pair = Pair::new(client, full_server().timeouts(wanted));
     let mut world = World::default();

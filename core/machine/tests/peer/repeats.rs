@@ -1,7 +1,7 @@
 //! Messages that repeat a member, to machines without handlers.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{Policy, Reaction, UnknownMethods};
+use mcp_sansio::peer::{Policy, Reaction};
 
 use crate::fixtures::*;
 use crate::played::Server;
@@ -112,7 +112,7 @@ fn a_ping_is_answered_unless_it_repeats_a_member() {
 fn the_policy_decides_whether_a_repeat_closes_the_connection() {
     let mut policy = Policy::default();
     policy.malformed = Reaction::Close;
-    policy.unknown_methods = UnknownMethods::Deliver;
+    policy.deliver_unknown_methods = true;
     for line in [
         request("7", "tools/call", r#"{"name":"a","name":"b"}"#),
         notification("notifications/cancelled", r#"{"requestId":1,"requestId":2}"#),

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_sansio::protocol::{Method, Side};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::{Era, Method, Revision, Side};
 use serde_json::Value;
 
 use crate::validators;

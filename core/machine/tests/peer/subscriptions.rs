@@ -333,6 +333,17 @@ fn a_listen_request_without_a_filter_is_malformed() {
 }
 
 #[test]
+fn a_listen_stream_honours_the_valid_uris_once_each() {
+    // Rule: [RSRC-014].
+    let mut wire = server(full_server());
+    let filter = json!({ "resourceSubscriptions": ["not a uri", "a:1", "", "a:2", "a:1"] });
+    wire.send(&modern("1", "subscriptions/listen", &format!(r#""notifications":{filter}"#)));
+    let acknowledged = wire.message();
+    let honoured = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
+    assert_eq!(*honoured, json!(["a:1", "a:2"]), "{acknowledged}");
+}
+
+#[test]
 fn the_number_of_subscriptions_is_bounded() {
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
     limits.listen_streams_max = 1;
@@ -343,11 +354,11 @@ fn the_number_of_subscriptions_is_bounded() {
         modern(id, "subscriptions/listen", &format!(r#""notifications":{filter}"#))
     };
     let mut wire = server(full_server().limits(limits.clone()));
-    wire.send(&listen("1", json!(["a", "b", "c"])));
+    wire.send(&listen("1", json!(["a:", "b:", "c:"])));
     wire.expect_error("1", -32603);
-    wire.send(&listen("1", json!(["abcde"])));
+    wire.send(&listen("1", json!(["ab:de"])));
     wire.expect_error("1", -32603);
-    wire.send(&listen("1", json!(["abcd"])));
+    wire.send(&listen("1", json!(["ab:d"])));
     wire.line();
     wire.send(&listen("2", json!([])));
     wire.expect_error("2", -32603);

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Revision;
 use mcp_sansio::gate::GateError;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
@@ -10,9 +9,10 @@ use mcp_sansio::peer::{
 };
 use mcp_sansio::protocol::{
     CapabilitySettings, ClientCapabilities, ElicitFormParams, ElicitParams, ElicitSchema,
-    InputRequest, InputRequiredResult, Method, ServerCapabilities, TaskMethods, TaskRequests,
+    InputRequest, InputRequiredResult, ServerCapabilities, TaskMethods, TaskRequests,
     TasksCapability, ToolsCapability,
 };
+use mcp_sansio::{Method, Revision};
 use serde_json::json;
 
 use crate::fixtures::*;
@@ -155,6 +155,25 @@ fn client_with(offers: &str) -> Wire<Client> {
     wire.told();
     wire.line();
     wire
+}
+
+#[test]
+fn a_task_that_a_call_does_not_request_ends_the_call_with_an_error() {
+    // Rule: [TASK-001].
+    let mut wire = client_with(OFFERS);
+    let options = CallOptions::default();
+    for (id, answer, expected) in [
+        ("2", CREATED, "failed: the answer is not valid: a task, which the call does not request"),
+        ("3", r#"{"task":null}"#, r#"ended with {"task":null}"#),
+        ("4", r#"{"task":{},"content":[]}"#, r#"ended with {"task":{},"content":[]}"#),
+    ] {
+        wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
+        wire.line();
+        wire.send(&result(id, answer));
+        assert_eq!(wire.told(), expected);
+        wire.expect_silence();
+        assert_eq!(wire.machine.poll_timeout(), None);
+    }
 }
 
 #[test]

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, ClientMachine, Event, Failure, ServerMachine};
-use mcp_sansio::protocol::Method;
+use mcp_sansio::{Method, Revision};
 
 use crate::fixtures::*;
 

@@ -150,7 +150,7 @@ fn both_eras_can_share_one_stream() {
     let mut seen = Vec::new();
     for _ in 0..2 {
         let Event::Request(request) = wire.event() else { panic!("a request") };
-        let roots = request.capabilities.contains(mcp_sansio::protocol::Capability::Roots);
+        let roots = request.capabilities.contains(mcp_sansio::Capability::Roots);
         seen.push((request.revision, roots));
         wire.machine.respond_with(request.handle, &raw(r#"{"content":[]}"#), wire.now).unwrap();
     }

@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{ClientOptions, ConnectionClosed, Event, ServerOptions};
-use mcp_sansio::protocol::Side;
+use mcp_sansio::{Instant, Side};
 use serde_json::Value;
 
 use crate::machine::{Machine, describe};

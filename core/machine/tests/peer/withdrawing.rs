@@ -8,10 +8,10 @@ use mcp_sansio::peer::{
     ServerMachine, ServerOptions,
 };
 use mcp_sansio::protocol::{
-    ClientCapabilities, InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map,
-    Method, RootsCapability, SubscriptionFilter,
+    ClientCapabilities, InputRequest, InputRequiredResult, ListRootsParams, Map, RootsCapability,
+    SubscriptionFilter,
 };
-use mcp_sansio::{Instant, Revision};
+use mcp_sansio::{Instant, LoggingLevel, Method, Revision};
 
 use crate::fixtures::*;
 

@@ -17,7 +17,8 @@ const EXAMPLES: &str = include_str!("examples.txt");
 enum Outcome {
     /// It was read and written.
     Written(Value),
-    /// This layer has no type for it: it is an error without data.
+    /// This layer has no type for it: it is an error without data, or a message that the machines
+    /// read and write as text.
     NoPayload,
 }
 
@@ -64,8 +65,6 @@ fn outcome(kind: &str, text: &str) -> Result<Outcome, serde_json::Error> {
         "CallToolRequestParams" => rewrite::<CallToolParams<'_>>(text)?,
         "CallToolResult" => rewrite::<CallToolResult>(text)?,
         "CallToolResultResponse" => result(|text| rewrite::<CallToolResult>(text))?,
-        "CancelledNotification" => params(|text| rewrite::<CancelledParams>(text))?,
-        "CancelledNotificationParams" => rewrite::<CancelledParams>(text)?,
         "ClientCapabilities" => rewrite::<ClientCapabilities>(text)?,
         "CompleteRequest" => params(|text| rewrite::<CompleteParams>(text))?,
         "CompleteRequestParams" => rewrite::<CompleteParams>(text)?,
@@ -78,7 +77,7 @@ fn outcome(kind: &str, text: &str) -> Result<Outcome, serde_json::Error> {
         "CreateMessageResult" | "ElicitResult" | "ListRootsResult" => {
             rewrite::<InputResponse>(text)?
         }
-        "DiscoverRequest" => params(|text| rewrite::<EmptyParams>(text))?,
+        "DiscoverRequest" => params(|text| rewrite::<ListParams>(text))?,
         "DiscoverResult" => rewrite::<DiscoverResult>(text)?,
         "DiscoverResultResponse" => result(|text| rewrite::<DiscoverResult>(text))?,
         "EmptyResult" | "Result" => rewrite::<EmptyResult>(text)?,
@@ -122,7 +121,7 @@ fn outcome(kind: &str, text: &str) -> Result<Outcome, serde_json::Error> {
         "PromptReference" | "ResourceTemplateReference" => rewrite::<CompletionReference>(text)?,
         "PromptListChangedNotification"
         | "ResourceListChangedNotification"
-        | "ToolListChangedNotification" => params(|text| rewrite::<EmptyParams>(text))?,
+        | "ToolListChangedNotification" => params(|text| rewrite::<ListParams>(text))?,
         "ReadResourceRequest" => params(|text| rewrite::<ReadResourceParams<'_>>(text))?,
         "ReadResourceRequestParams" => rewrite::<ReadResourceParams<'_>>(text)?,
         "ReadResourceResult" => rewrite::<ReadResourceResult>(text)?,
@@ -136,20 +135,23 @@ fn outcome(kind: &str, text: &str) -> Result<Outcome, serde_json::Error> {
         "ServerCapabilities" => rewrite::<ServerCapabilities>(text)?,
         "SubscriptionFilter" => rewrite::<SubscriptionFilter>(text)?,
         "SubscriptionsAcknowledgedNotificationParams" | "SubscriptionsListenRequestParams" => {
-            rewrite::<ListenParams>(text)?
+            rewrite_member(&value, "/notifications", |text| rewrite::<SubscriptionFilter>(text))?
         }
         "SubscriptionsAcknowledgedNotification" | "SubscriptionsListenRequest" => {
-            params(|text| rewrite::<ListenParams>(text))?
+            let pointer = "/params/notifications";
+            rewrite_member(&value, pointer, |text| rewrite::<SubscriptionFilter>(text))?
         }
-        "SubscriptionsListenResult" => rewrite::<ListenResult>(text)?,
-        "SubscriptionsListenResultResponse" => result(|text| rewrite::<ListenResult>(text))?,
+        "SubscriptionsListenResult" => rewrite::<EmptyResult>(text)?,
+        "SubscriptionsListenResultResponse" => result(|text| rewrite::<EmptyResult>(text))?,
         "Tool" => rewrite::<Tool>(text)?,
         "ToolAnnotations" => rewrite::<ToolAnnotations>(text)?,
         "ToolChoice" => rewrite::<ToolChoice>(text)?,
         "UnsupportedProtocolVersionError" => {
             data(|text| rewrite::<UnsupportedProtocolVersionData>(text))?
         }
-        "HeaderMismatchError"
+        "CancelledNotification"
+        | "CancelledNotificationParams"
+        | "HeaderMismatchError"
         | "InternalError"
         | "InvalidParamsError"
         | "InvalidRequestError"

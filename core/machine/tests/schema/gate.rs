@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use mcp_sansio::Revision;
 use mcp_sansio::gate::{MethodKind, TABLE};
-use mcp_sansio::protocol::{Capability, Side};
+use mcp_sansio::{Capability, Revision, Side};
 use serde_json::Value;
 
 use crate::spec::Schema;

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use mcp_sansio::gate::{Allowance, Gate, MethodKind, Phase, Row, TABLE};
-use mcp_sansio::protocol::Side;
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{Revision, Revisions, Side};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/gate-table.md");
 

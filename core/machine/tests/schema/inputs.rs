@@ -162,21 +162,4 @@ pub(crate) fn input_and_subscriptions(report: &mut Report) {
         ],
     );
     report.data("SubscriptionFilter", JULY, &[filter(), SubscriptionFilter::new()]);
-    report.params(
-        "SubscriptionsListenRequest",
-        "subscriptions/listen",
-        JULY,
-        &[ListenParams::new(filter()).meta(meta()), ListenParams::new(SubscriptionFilter::new())],
-    );
-    report.params(
-        "SubscriptionsAcknowledgedNotification",
-        "notifications/subscriptions/acknowledged",
-        JULY,
-        &[ListenParams::new(filter()).meta(meta())],
-    );
-    report.data(
-        "SubscriptionsListenResult",
-        JULY,
-        &[ListenResult::for_subscription(&1.into()), ListenResult::for_subscription(&"a".into())],
-    );
 }

@@ -9,6 +9,7 @@ mod facts;
 mod gate;
 mod gate_table;
 mod inputs;
+mod machines;
 mod messages;
 mod report;
 mod samples;

@@ -1,12 +1,15 @@
 //! A full and a minimal value of every type, checked at every revision that has it.
 
 use mcp_sansio::protocol::*;
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{LoggingLevel, Revision, Revisions};
 
 use super::definitions::*;
 use super::inputs::*;
+use super::machines;
 use super::report::Report;
 use super::samples::*;
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 #[test]
 fn every_message_is_valid_and_exact_at_every_revision_that_has_it() {
@@ -21,6 +24,7 @@ fn every_message_is_valid_and_exact_at_every_revision_that_has_it() {
     elicitation(&mut report);
     input_and_subscriptions(&mut report);
     tasks(&mut report);
+    written_by_machines(&mut report);
     errors(&mut report);
     report.finish(ELSEWHERE);
 }
@@ -52,7 +56,7 @@ fn implementation_and_capabilities(report: &mut Report) {
             InitializeResult::new("2024-11-05", ServerCapabilities::new(), bare),
         ],
     );
-    let params = [EmptyParams::new().meta(meta()), EmptyParams::new()];
+    let params = [ListParams::new().meta(meta()), ListParams::new()];
     report.params("InitializedNotification", "notifications/initialized", LEGACY, &params);
     report.params("PingRequest", "ping", LEGACY, &params);
     report.params("DiscoverRequest", "server/discover", JULY, &params);
@@ -148,7 +152,7 @@ fn tools(report: &mut Report) {
             CallToolResult::new([]),
         ],
     );
-    let params = [EmptyParams::new().meta(meta()), EmptyParams::new()];
+    let params = [ListParams::new().meta(meta()), ListParams::new()];
     report.params("ToolListChangedNotification", "notifications/tools/list_changed", ALL, &params);
 }
 
@@ -199,7 +203,8 @@ fn resources(report: &mut Report) {
             ReadResourceResult::new([]),
         ],
     );
-    let uri = [SubscribeParams::new("file:///a").meta(meta()), SubscribeParams::new("a:")];
+    let uri =
+        [ResourceUpdatedParams::new("file:///a").meta(meta()), ResourceUpdatedParams::new("a:")];
     report.params("SubscribeRequest", "resources/subscribe", LEGACY, &uri);
     report.params("UnsubscribeRequest", "resources/unsubscribe", LEGACY, &uri);
     report.params(
@@ -212,7 +217,7 @@ fn resources(report: &mut Report) {
         "ResourceListChangedNotification",
         "notifications/resources/list_changed",
         ALL,
-        &[EmptyParams::new().meta(meta()), EmptyParams::new()],
+        &[ListParams::new().meta(meta()), ListParams::new()],
     );
 }
 
@@ -261,7 +266,7 @@ fn prompts_and_completion(report: &mut Report) {
         "PromptListChangedNotification",
         "notifications/prompts/list_changed",
         ALL,
-        &[EmptyParams::new().meta(meta()), EmptyParams::new()],
+        &[ListParams::new().meta(meta()), ListParams::new()],
     );
     let reference = PromptReference::new("p").title("P");
     let template = ResourceTemplateReference::new("file:///{a}");
@@ -304,12 +309,6 @@ fn utilities(report: &mut Report) {
             LoggingMessageParams::new(LoggingLevel::Debug, json("null")),
         ],
     );
-    report.params(
-        "SetLevelRequest",
-        "logging/setLevel",
-        LEGACY,
-        &[SetLevelParams::new(LoggingLevel::Info).meta(meta())],
-    );
     report.data("ProgressToken", ALL, &[ProgressToken::from(1), ProgressToken::from("t")]);
     report.params(
         "ProgressNotification",
@@ -321,19 +320,10 @@ fn utilities(report: &mut Report) {
         ],
     );
     report.params(
-        "CancelledNotification",
-        "notifications/cancelled",
-        ALL,
-        &[
-            CancelledParams::request(1.into()).reason("text").meta(meta()),
-            CancelledParams::request("a".into()),
-        ],
-    );
-    report.params(
         "RootsListChangedNotification",
         "notifications/roots/list_changed",
         LEGACY,
-        &[EmptyParams::new().meta(meta()), EmptyParams::new()],
+        &[ListParams::new().meta(meta()), ListParams::new()],
     );
 }
 
@@ -390,6 +380,34 @@ fn tasks(report: &mut Report) {
     let watched = [SubscriptionFilter::new().task_ids(["t".into()])];
     report.extension("TaskSubscriptionNotifications", None, &watched);
     report.extension("TaskSubscriptionAcknowledgedNotifications", None, &watched);
+}
+
+/// Checks the messages that machines write as text: some of them have no type.
+fn written_by_machines(report: &mut Report) {
+    let exchanged = machines::exchanged_at_each_revision();
+    for (definition, method, revisions) in [
+        ("InitializedNotification", "notifications/initialized", LEGACY),
+        ("PingRequest", "ping", LEGACY),
+        ("DiscoverRequest", "server/discover", JULY),
+        ("SetLevelRequest", "logging/setLevel", LEGACY),
+        ("SubscribeRequest", "resources/subscribe", LEGACY),
+        ("UnsubscribeRequest", "resources/unsubscribe", LEGACY),
+        ("CancelledNotification", "notifications/cancelled", ALL),
+        ("ToolListChangedNotification", "notifications/tools/list_changed", ALL),
+        ("PromptListChangedNotification", "notifications/prompts/list_changed", ALL),
+        ("ResourceListChangedNotification", "notifications/resources/list_changed", ALL),
+        ("ResourceUpdatedNotification", "notifications/resources/updated", ALL),
+        ("SubscriptionsListenRequest", "subscriptions/listen", JULY),
+        ("SubscriptionsAcknowledgedNotification", ACKNOWLEDGED, JULY),
+    ] {
+        report.written(definition, revisions, |revision| {
+            let messages = exchanged[&revision].iter();
+            messages.filter(|message| message["method"] == method).cloned().collect()
+        });
+    }
+    report.written("SubscriptionsListenResult", JULY, |revision| {
+        machines::results(&exchanged[&revision], "subscriptions/listen")
+    });
 }
 
 fn errors(report: &mut Report) {

@@ -134,12 +134,37 @@ impl Report {
         note(&mut self.verdicts, "extension", definition, verdict);
     }
 
+    /// Checks whole messages, or results, that a machine wrote at each revision.
+    pub(crate) fn written(
+        &mut self,
+        definition: &'static str,
+        revisions: Revisions,
+        messages: impl Fn(Revision) -> Vec<Value>,
+    ) {
+        self.check_each(definition, revisions, |schema, revision| {
+            judge_whole(schema, definition, revision, messages(revision))
+        });
+    }
+
     fn check<T: SerializeAt>(
         &mut self,
         definition: &'static str,
         revisions: Revisions,
         wrapping: Wrapping,
         values: &[T],
+    ) {
+        self.check_each(definition, revisions, |schema, revision| {
+            let written = values.iter().map(|value| to_value(value, revision)).collect();
+            judge(schema, definition, revision, wrapping, false, written)
+        });
+    }
+
+    /// Notes the result at each revision that has the definition.
+    fn check_each(
+        &mut self,
+        definition: &'static str,
+        revisions: Revisions,
+        judge: impl Fn(&Schema, Revision) -> Verdict,
     ) {
         for (&revision, schema) in &self.schemas {
             let exists = schema.definition(definition).is_some();
@@ -151,8 +176,7 @@ impl Report {
             if !exists {
                 continue;
             }
-            let written = values.iter().map(|value| to_value(value, revision)).collect();
-            let verdict = judge(schema, definition, revision, wrapping, false, written);
+            let verdict = judge(schema, revision);
             note(&mut self.verdicts, revision.as_str(), definition, verdict);
         }
     }
@@ -340,6 +364,37 @@ fn judge(
         let found = schema.faults(&value, &json!({ "$ref": reference(schema, name) }));
         verdict.faults.extend(
             found.into_iter().map(|fault| format!("{revision} {name}: {fault}\n    {value}")),
+        );
+    }
+    verdict
+}
+
+/// Checks messages with the envelope that a machine wrote. They may lack metadata, which is the
+/// application's unless the schema requires it.
+fn judge_whole(schema: &Schema, name: &str, revision: Revision, messages: Vec<Value>) -> Verdict {
+    let definition = schema.definition(name).unwrap();
+    let (envelope, _) = schema.members(definition, None);
+    let params = envelope.iter().rfind(|(key, _)| *key == "params").map(|(_, params)| *params);
+    let (members, _) = schema.members(params.unwrap_or(definition), None);
+    let names = members.iter().map(|(key, _)| String::from(*key)).filter(|key| key != "_meta");
+    let mut verdict = Verdict { missing: names.collect(), ..Verdict::default() };
+    if messages.is_empty() {
+        verdict.faults.push(format!("{revision} {name}: no machine sent any"));
+    }
+    for mut message in messages {
+        // The older schemas describe messages without the members of JSON-RPC.
+        for member in ["jsonrpc", "id"] {
+            if envelope.iter().all(|(key, _)| *key != member) {
+                object(&mut message).remove(member);
+            }
+        }
+        let payload = if params.is_some() { &message["params"] } else { &message };
+        for (key, _) in payload.as_object().into_iter().flatten() {
+            verdict.missing.remove(key);
+        }
+        let found = schema.faults(&message, &json!({ "$ref": reference(schema, name) }));
+        verdict.faults.extend(
+            found.into_iter().map(|fault| format!("{revision} {name}: {fault}\n    {message}")),
         );
     }
     verdict

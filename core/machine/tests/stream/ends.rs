@@ -194,6 +194,18 @@ fn a_lossy_line_survives_until_every_frame_fails() {
 }
 
 #[test]
+fn a_line_during_which_a_read_failed_is_not_valid_json() {
+    let mut bench = Bench::new(Echo::default(), StreamSettings::DEVICE);
+    for part in ["[1]\n[1", "0]\n", "[2]\n"] {
+        bench.read(part);
+        assert_eq!(bench.poll(), Action::Wait);
+        bench.connection.handle_read(Err(Fault::Broken("noise")), bench.now);
+        assert_eq!(bench.poll(), Action::Wait);
+    }
+    assert_eq!(bench.seen(), ["[1]", "[1\x000]", "[2]"]);
+}
+
+#[test]
 fn an_endpoint_that_restarts_continues_with_another_stream() {
     let restarting = |restarts| {
         let mut bench = bench(Echo { restarts, ..Echo::default() });
@@ -216,4 +228,14 @@ fn an_endpoint_that_restarts_continues_with_another_stream() {
 
     let mut bench = ended(Echo { restarts: true, ..Echo::default() });
     assert_eq!(bench.poll(), Action::Close, "the peer cannot be restarted");
+}
+
+#[test]
+fn a_complete_last_message_without_a_line_end_is_handled_before_the_restart() {
+    let mut bench = bench(Echo { restarts: true, ..Echo::default() });
+    bench.connection = bench.connection.restarting();
+    bench.read("{}");
+    bench.end_input();
+    assert_eq!(bench.poll(), Action::Restart);
+    assert_eq!(bench.connection.into_endpoint().seen, ["{}"]);
 }

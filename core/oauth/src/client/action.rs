@@ -10,7 +10,7 @@ use mcp_sansio_sync::Arc;
 use super::AuthorizationClient;
 use super::authentication::SigningInput;
 use super::proof::ProvenRequest;
-use crate::{AnswerFault, MetadataFault, NoAuthenticationMethod, ResponseFault, UrlFault};
+use crate::{AnswerFault, MetadataFault, ResponseFault, UrlFault};
 
 /// The id of an [`AuthorizationAction`], for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,33 +130,23 @@ pub enum ActionFailure {
     /// The user declined.
     #[error("the user declined")]
     Declined,
+    /// The user did not come back in time. An authorization server that no longer knows the client
+    /// shows an error and does not redirect, so a stored registration is not used again.
+    #[error("the user did not complete signing in within the time limit")]
+    TimedOut,
     /// The action failed; the text says why, for the user and without secrets.
     #[error("{0}")]
     Failed(String),
 }
 
-impl fmt::Debug for AuthorizationRequest {
+mcp_sansio::partial_debug! {
     /// Omits the URL: its `state` allows forging the answer.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, redirect_uri, issuer, .. } = self;
-        f.debug_struct("AuthorizationRequest")
-            .field("id", id)
-            .field("redirect_uri", redirect_uri)
-            .field("issuer", issuer)
-            .finish_non_exhaustive()
-    }
+    impl Debug for AuthorizationRequest { id, redirect_uri, issuer, .. }
 }
 
-impl fmt::Debug for SigningRequest {
+mcp_sansio::partial_debug! {
     /// Omits the data to sign.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, key, algorithm, .. } = self;
-        f.debug_struct("SigningRequest")
-            .field("id", id)
-            .field("key", key)
-            .field("algorithm", algorithm)
-            .finish_non_exhaustive()
-    }
+    impl Debug for SigningRequest { id, key, algorithm, .. }
 }
 
 impl Credential {
@@ -173,11 +163,9 @@ impl Credential {
     }
 }
 
-impl fmt::Debug for Credential {
+mcp_sansio::partial_debug! {
     /// Omits the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Credential(..)")
-    }
+    impl Debug for Credential(..)
 }
 
 // ------------------------------------------------------------------ actions
@@ -407,7 +395,7 @@ pub enum AuthorizationFailure {
         /// The authorization server.
         issuer: String,
         /// Why.
-        reason: NoAuthenticationMethod,
+        reason: &'static str,
     },
     /// The authorization response is invalid or refuses the request.
     #[error("{0}")]

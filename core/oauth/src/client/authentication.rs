@@ -28,19 +28,13 @@ pub(crate) enum AuthenticationMethod {
     PrivateKeyJwt,
 }
 
-/// Why a client cannot authenticate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoAuthenticationMethod {
-    /// The authorization server supports no method that fits the client's credential. The client's
-    /// configuration is wrong.
-    #[error("the authorization server accepts no authentication method that the client supports")]
-    Unsupported,
-    /// The client is registered with a method that is unknown here, or that it lacks the credential
-    /// for.
-    #[error("the client is registered with an authentication method that it does not support")]
-    Registered,
-}
+/// The authorization server supports no method that fits the client's credential. The client's
+/// configuration is wrong.
+pub(crate) const UNSUPPORTED: &str =
+    "the authorization server accepts no authentication method that the client supports";
+/// The client is registered with a method that is unknown here, or that it lacks the credential for.
+pub(crate) const REGISTERED: &str =
+    "the client is registered with an authentication method that it does not support";
 
 /// The authentication of a token request.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,13 +72,13 @@ impl AuthenticationMethod {
     ///
     /// # Errors
     ///
-    /// No method fits: see [`NoAuthenticationMethod`].
+    /// The reason, if no method fits.
     // MCP 2025-06-18 basic/authorization#standards-compliance [AUTHC-066]
     pub(crate) fn choose(
         supported: Option<&[String]>,
         registered: Option<&str>,
         secret: &ClientSecret,
-    ) -> Result<Self, NoAuthenticationMethod> {
+    ) -> Result<Self, &'static str> {
         if let Some(name) = registered {
             let password = [Self::ClientSecretBasic, Self::ClientSecretPost].map(Self::as_str);
             if *secret == ClientSecret::None && password.contains(&name) {
@@ -93,7 +87,7 @@ impl AuthenticationMethod {
                 return Ok(Self::None);
             }
             let method = Self::parse(name).filter(|it| it.goes_with(secret));
-            return method.ok_or(NoAuthenticationMethod::Registered);
+            return method.ok_or(REGISTERED);
         }
         let lists = |method: Self| {
             supported.is_some_and(|names| names.iter().any(|it| it == method.as_str()))
@@ -114,7 +108,7 @@ impl AuthenticationMethod {
             (ClientSecret::PrivateKey { .. }, Some(_)) => &[Self::PrivateKeyJwt],
         };
         let fitting = candidates.iter().copied().find(|it| lists(*it));
-        fitting.ok_or(NoAuthenticationMethod::Unsupported)
+        fitting.ok_or(UNSUPPORTED)
     }
 
     /// Whether a client with this secret supports the method. A client with a password can omit it.
@@ -152,6 +146,9 @@ impl<'a> ClientProof<'a> {
 
     /// Adds the client's identity to a token request, and returns the value of its `Authorization`,
     /// if it has one. Exactly one method is used (RFC 6749, section 2.3).
+    // MCP 2026-07-28 auth:oauth-client-credentials#client-authentication-methods [OACC-003]
+    // MCP 2026-07-28 auth:enterprise-managed-authorization#4-token-exchange [EMA-008]
+    // MCP 2026-07-28 auth:enterprise-managed-authorization#5-access-token-request [EMA-012]
     pub(crate) fn add_to(self, form: &mut Form, client_id: &str) -> Option<String> {
         // The official Python SDK reads it here even if the client uses `Basic`. It is no second
         // method: it proves nothing.
@@ -256,11 +253,9 @@ impl SigningInput {
     }
 }
 
-impl fmt::Debug for SigningInput {
+mcp_sansio::partial_debug! {
     /// Omits the text to sign.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SigningInput(..)")
-    }
+    impl Debug for SigningInput(..)
 }
 
 fn push(text: &mut String, part: &impl Serialize) {
@@ -280,8 +275,7 @@ mod tests {
     };
     use super::*;
 
-    const UNSUPPORTED: Result<AuthenticationMethod, NoAuthenticationMethod> =
-        Err(NoAuthenticationMethod::Unsupported);
+    const NONE: Result<AuthenticationMethod, &str> = Err(UNSUPPORTED);
 
     fn password() -> ClientSecret {
         ClientSecret::Password("gX1fBat3bV".into())
@@ -303,10 +297,10 @@ mod tests {
             ("client_secret_basic none", password(), Ok(ClientSecretBasic)),
             ("client_secret_post", password(), Ok(ClientSecretPost)),
             ("none", password(), Ok(Public)),
-            ("private_key_jwt client_secret_jwt", password(), UNSUPPORTED),
-            ("", password(), UNSUPPORTED),
+            ("private_key_jwt client_secret_jwt", password(), NONE),
+            ("", password(), NONE),
             ("client_secret_basic private_key_jwt", key(), Ok(PrivateKeyJwt)),
-            ("client_secret_basic none", key(), UNSUPPORTED),
+            ("client_secret_basic none", key(), NONE),
             ("client_secret_basic", ClientSecret::None, Ok(Public)),
             ("none", ClientSecret::None, Ok(Public)),
         ] {
@@ -344,7 +338,7 @@ mod tests {
             ("client_secret_jwt", password()),
             ("", ClientSecret::None),
         ] {
-            assert_eq!(choose(name, secret), Err(NoAuthenticationMethod::Registered), "{name}");
+            assert_eq!(choose(name, secret), Err(REGISTERED), "{name}");
         }
     }
 

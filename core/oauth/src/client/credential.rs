@@ -2,7 +2,6 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -157,25 +156,14 @@ fn read<T: DeserializeOwned>(form: &str, credential: &Credential) -> Option<T> {
     (kept.form == form).then_some(kept.content)
 }
 
-impl fmt::Debug for StoredTokens {
+mcp_sansio::partial_debug! {
     /// Omits the tokens.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredTokens")
-            .field("issuer", &self.issuer)
-            .field("client_id", &self.client_id)
-            .field("resource", &self.resource)
-            .finish_non_exhaustive()
-    }
+    impl Debug for StoredTokens { issuer, client_id, resource, .. }
 }
 
-impl fmt::Debug for StoredClient {
+mcp_sansio::partial_debug! {
     /// Omits the password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredClient")
-            .field("issuer", &self.issuer)
-            .field("client_id", &self.client_id)
-            .finish_non_exhaustive()
-    }
+    impl Debug for StoredClient { issuer, client_id, .. }
 }
 
 #[cfg(test)]

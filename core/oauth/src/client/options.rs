@@ -3,13 +3,13 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use mcp_sansio::Revision;
 use mcp_sansio::http::Location;
+use mcp_sansio::{InvalidValue, Revision};
 
 use super::registration::check_client_id;
 use crate::discovery::is_secure;
 use crate::dpop::ProofKey;
-use crate::{InvalidDpopKey, MetadataUrls, UrlFault, check_redirect_uri};
+use crate::{MetadataUrls, UrlFault, check_redirect_uri};
 
 /// How a client gets tokens, and its identity.
 ///
@@ -34,7 +34,7 @@ pub struct AuthorizationOptions {
     pub(super) internal_addresses: bool,
     pub(super) scopes: Vec<String>,
     pub(super) offline_access: bool,
-    pub(super) revision: Revision,
+    pub(super) revision: Option<Revision>,
     pub(super) limits: AuthorizationLimits,
     pub(super) timeouts: ClientTimeouts,
 }
@@ -55,7 +55,7 @@ pub enum InvalidOption {
     SharedPassword,
     /// The key to bind tokens to is invalid.
     #[error("{0}")]
-    Dpop(#[from] InvalidDpopKey),
+    Dpop(#[from] InvalidValue),
     /// An issuer is invalid.
     #[error("the issuer is not usable: {0}")]
     Issuer(UrlFault),
@@ -131,7 +131,7 @@ impl AuthorizationOptions {
             internal_addresses: false,
             scopes: Vec::new(),
             offline_access: false,
-            revision: Revision::LATEST,
+            revision: None,
             limits: AuthorizationLimits::DEFAULT,
             timeouts: ClientTimeouts::DEFAULT,
         }
@@ -189,6 +189,7 @@ impl AuthorizationOptions {
     ///
     /// The token endpoint of the provider is neither `https` nor on this machine.
     pub fn enterprise(provider: IdentityProvider) -> Result<Self, InvalidOption> {
+        // MCP 2026-07-28 auth:enterprise-managed-authorization#73-transport-security-and-endpoint-authentication [EMA-022] [EMA-023]
         if !is_secure(&provider.token_endpoint) {
             return Err(InvalidOption::TokenEndpoint(UrlFault::Insecure));
         }
@@ -274,15 +275,18 @@ impl AuthorizationOptions {
     }
 
     /// Sets the metadata for Dynamic Client Registration. Without it the client never registers.
+    /// Has no effect without [`code`](Self::code): a client that acts without a user, or for an
+    /// enterprise, proves an identity that was agreed on before.
     ///
     /// 2026-07-28 deprecates this kind of registration: it keeps working, and is used at
     /// authorization servers where the client has no other id. A new client should have a
     /// [metadata document](Self::metadata_document), or [be registered](Self::registered).
     // MCP 2025-06-18 basic/authorization#dynamic-client-registration [AUTHC-009]
     // MCP 2025-11-25 basic/authorization#dynamic-client-registration [AUTHC-010]
+    // MCP 2026-07-28 auth:oauth-client-credentials#overview [OACC-005]
     #[must_use]
     pub fn register_as(mut self, metadata: ClientMetadata) -> Self {
-        self.registration = Some(metadata);
+        self.registration = self.grant.needs_user().then_some(metadata);
         self
     }
 
@@ -347,12 +351,24 @@ impl AuthorizationOptions {
         self
     }
 
-    /// Sets the revision whose rules apply to metadata discovery: the latest by default, which
-    /// tries all URLs.
+    /// Sets the revision whose rules apply to metadata discovery. Without it the client tries all
+    /// URLs, and last the endpoints that 2025-03-26 assumes of a server without metadata.
     #[must_use]
     pub const fn revision(mut self, revision: Revision) -> Self {
-        self.revision = revision;
+        self.revision = Some(revision);
         self
+    }
+
+    /// Returns the revision whose rules apply to discovery.
+    pub(super) fn discovery(&self) -> Revision {
+        self.revision.unwrap_or(Revision::LATEST)
+    }
+
+    /// Whether a server without metadata may have the endpoints of 2025-03-26.
+    // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-013]:
+    // later revisions require metadata that declares PKCE.
+    pub(super) fn implies_endpoints(&self) -> bool {
+        self.revision.is_none_or(|it| it == Revision::V2025_03_26)
     }
 
     /// Sets the limits on servers.
@@ -490,8 +506,8 @@ impl DpopKey {
     ///
     /// # Errors
     ///
-    /// The caller's error: see [`InvalidDpopKey`].
-    pub fn thumbprint(&self) -> Result<String, InvalidDpopKey> {
+    /// The key cannot be used for DPoP: the caller's error.
+    pub fn thumbprint(&self) -> Result<String, InvalidValue> {
         ProofKey::new(self).map(|key| key.thumbprint())
     }
 }
@@ -515,11 +531,9 @@ impl fmt::Debug for ClientSecret {
     }
 }
 
-impl fmt::Debug for DpopKey {
+mcp_sansio::partial_debug! {
     /// Omits the JWK, which may contain a private half by mistake.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DpopKey").field("algorithm", &self.algorithm).finish_non_exhaustive()
-    }
+    impl Debug for DpopKey { algorithm, .. }
 }
 
 // ------------------------------------------------------------------ limits
@@ -585,8 +599,8 @@ impl Default for AuthorizationLimits {
 pub struct ClientTimeouts {
     /// The timeout for one exchange with a server. 30 s: far longer than a working server needs.
     pub exchange: Duration,
-    /// The timeout for the user, from the opening of the browser to the redirect. 5 min: time to
-    /// find a second factor; about the lifetime of sign-in pages.
+    /// The timeout for the user, from the action to the redirect. 15 min: an application that shows
+    /// one page after the other, each for 5 min, has time for three.
     pub user: Duration,
     /// The timeout for any other action of the application. 60 s: a key store may ask its user.
     pub application: Duration,
@@ -604,7 +618,7 @@ impl ClientTimeouts {
     /// The default timeouts.
     pub const DEFAULT: Self = Self {
         exchange: Duration::from_secs(30),
-        user: Duration::from_secs(5 * 60),
+        user: Duration::from_secs(15 * 60),
         application: Duration::from_secs(60),
         refusal: Duration::from_secs(2),
         renew_before: Duration::from_secs(30),

@@ -6,6 +6,7 @@ use core::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use mcp_sansio::InvalidValue;
 use mcp_sansio::http::{Location, Origin};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -13,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::DpopKey;
 use super::authentication::SigningInput;
 use super::challenge::{BearerChallenge, Challenge};
-use crate::dpop::{InvalidDpopKey, Jwk, ProofKey, PublicJwk, USE_DPOP_NONCE};
+use crate::dpop::{Jwk, MALFORMED, ProofKey, PublicJwk, USE_DPOP_NONCE};
 
 /// The longest accepted key, in bytes: an RSA key of 16,384 bits has half of it.
 const JWK_LENGTH_MAX: usize = 8192;
@@ -40,17 +41,18 @@ impl ProofKey {
     ///
     /// # Errors
     ///
-    /// A configuration error: see [`InvalidDpopKey`].
-    pub(crate) fn new(key: &DpopKey) -> Result<Self, InvalidDpopKey> {
+    /// The key cannot be used for DPoP: a configuration error.
+    pub(crate) fn new(key: &DpopKey) -> Result<Self, InvalidValue> {
         if key.jwk.len() > JWK_LENGTH_MAX || !key.jwk.trim_ascii_start().starts_with('{') {
-            return Err(InvalidDpopKey::Malformed);
+            return Err(InvalidValue::new(MALFORMED));
         }
-        let jwk: Jwk = serde_json::from_str(&key.jwk).map_err(|_| InvalidDpopKey::Malformed)?;
+        let jwk: Jwk = serde_json::from_str(&key.jwk).map_err(|_| InvalidValue::new(MALFORMED))?;
         Self::from_jwk(&key.algorithm, jwk)
     }
 
     /// Returns the proof for a request, to be signed (RFC 9449, section 4.2). Each proof is valid
     /// for one request.
+    // MCP 2026-07-28 auth:dpop-extension#access-token-presentation [DPOP-004]
     pub(crate) fn proof(&self, request: &ProvenRequest<'_>) -> SigningInput {
         let header = Header { typ: "dpop+jwt", alg: self.algorithm(), jwk: &self.jwk };
         let url = request.url.as_str();
@@ -73,14 +75,9 @@ pub(crate) fn asks_for_nonce(challenges: &[Challenge]) -> bool {
     tokens.any(|it| it.error.as_deref() == Some(USE_DPOP_NONCE))
 }
 
-impl fmt::Debug for ProvenRequest<'_> {
+mcp_sansio::partial_debug! {
     /// Omits the token.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProvenRequest")
-            .field("method", &self.method)
-            .field("url", &self.url)
-            .finish_non_exhaustive()
-    }
+    impl Debug for ProvenRequest<'_> { method, url, .. }
 }
 
 #[derive(Serialize)]
@@ -278,6 +275,7 @@ mod key_tests {
     use alloc::format;
 
     use super::*;
+    use crate::dpop::{ALGORITHM, PRIVATE};
 
     const RFC_9449: &str = r#"{"kty":"EC","crv":"P-256",
         "x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs",
@@ -294,7 +292,7 @@ mod key_tests {
     const RFC_8037: &str =
         r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
 
-    fn key(algorithm: &str, jwk: &str) -> Result<ProofKey, InvalidDpopKey> {
+    fn key(algorithm: &str, jwk: &str) -> Result<ProofKey, InvalidValue> {
         ProofKey::new(&DpopKey::new(algorithm, jwk))
     }
 
@@ -316,22 +314,22 @@ mod key_tests {
         for member in ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] {
             for jwk in [RFC_9449, RFC_7638, RFC_8037] {
                 let jwk = jwk.replacen('{', &format!(r#"{{"{member}":"AQ","#), 1);
-                assert_eq!(key("ES256", &jwk), Err(InvalidDpopKey::Private), "{member}");
+                assert_eq!(key("ES256", &jwk), Err(InvalidValue::new(PRIVATE)), "{member}");
             }
         }
-        assert_eq!(key("HS256", r#"{"kty":"oct","k":"AQ"}"#), Err(InvalidDpopKey::Private));
+        assert_eq!(key("HS256", r#"{"kty":"oct","k":"AQ"}"#), Err(InvalidValue::new(PRIVATE)));
     }
 
     #[test]
     fn an_algorithm_requires_a_matching_key() {
         for algorithm in ["none", "HS256", "RS256", "ES384", "es256", ""] {
-            assert_eq!(key(algorithm, RFC_9449), Err(InvalidDpopKey::Algorithm), "{algorithm}");
+            assert_eq!(key(algorithm, RFC_9449), Err(InvalidValue::new(ALGORITHM)), "{algorithm}");
         }
         assert!(key("PS512", RFC_7638).is_ok());
         assert!(key("Ed25519", RFC_8037).is_ok());
-        assert_eq!(key("Ed448", RFC_8037), Err(InvalidDpopKey::Algorithm));
+        assert_eq!(key("Ed448", RFC_8037), Err(InvalidValue::new(ALGORITHM)));
         let agreement = RFC_8037.replace("Ed25519", "X25519");
-        assert_eq!(key("EdDSA", &agreement), Err(InvalidDpopKey::Algorithm));
+        assert_eq!(key("EdDSA", &agreement), Err(InvalidValue::new(ALGORITHM)));
     }
 
     #[test]
@@ -347,9 +345,9 @@ mod key_tests {
             r#"{"kty":"XX","crv":"P-256","x":"AQ","y":"AQ"}"#,
             r#"{"crv":"P-256","x":"AQ","y":"AQ"}"#,
         ] {
-            assert_eq!(key("ES256", jwk), Err(InvalidDpopKey::Malformed), "{jwk}");
+            assert_eq!(key("ES256", jwk), Err(InvalidValue::new(MALFORMED)), "{jwk}");
         }
         let long = [RFC_9449, &*" ".repeat(JWK_LENGTH_MAX)].concat();
-        assert_eq!(key("ES256", &long), Err(InvalidDpopKey::Malformed));
+        assert_eq!(key("ES256", &long), Err(InvalidValue::new(MALFORMED)));
     }
 }

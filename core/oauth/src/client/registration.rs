@@ -2,12 +2,11 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt;
 
 use mcp_sansio::http::{Location, Scheme};
 use serde::{Deserialize, Serialize};
 
-use super::authentication::{AuthenticationMethod, NoAuthenticationMethod};
+use super::authentication::{AuthenticationMethod, UNSUPPORTED};
 use super::metadata::{error_code, lenient, printable, read_object, seconds, texts};
 use super::response::check_redirect_uri;
 use super::scopes::Scopes;
@@ -23,12 +22,8 @@ const TEXT_LENGTH_MAX: usize = 4096;
 pub(crate) struct RegistrationRequest<'a> {
     /// The metadata of the client.
     pub(crate) metadata: &'a ClientMetadata,
-    /// The grant that it requests tokens with.
-    pub(crate) grant: GrantType,
-    /// The redirect URIs; empty except for [`GrantType::AuthorizationCode`].
+    /// The redirect URIs.
     pub(crate) redirect_uris: &'a [String],
-    /// Whether it requests refresh tokens.
-    pub(crate) refresh: bool,
     /// How it will authenticate: see [`method_to_register`].
     pub(crate) method: AuthenticationMethod,
     /// The scopes that it will request, if known.
@@ -55,12 +50,12 @@ pub(crate) struct Registration {
 ///
 /// # Errors
 ///
-/// [`NoAuthenticationMethod::Unsupported`].
+/// [`UNSUPPORTED`].
 // MCP 2025-06-18 basic/authorization#standards-compliance [AUTHC-066]
 pub(crate) fn method_to_register(
     supported: Option<&[String]>,
     secret: bool,
-) -> Result<AuthenticationMethod, NoAuthenticationMethod> {
+) -> Result<AuthenticationMethod, &'static str> {
     use AuthenticationMethod::{ClientSecretBasic, ClientSecretPost, None as Public};
     let Some(supported) = supported else {
         // RFC 8414, section 2.
@@ -75,7 +70,7 @@ pub(crate) fn method_to_register(
         &[Public, ClientSecretPost, ClientSecretBasic]
     };
     let listed = |method: &AuthenticationMethod| supported.iter().any(|it| it == method.as_str());
-    candidates.iter().copied().find(listed).ok_or(NoAuthenticationMethod::Unsupported)
+    candidates.iter().copied().find(listed).ok_or(UNSUPPORTED)
 }
 
 impl RegistrationRequest<'_> {
@@ -90,17 +85,11 @@ impl RegistrationRequest<'_> {
 
     /// Like [`to_json`](Self::to_json), with the id of a client that already has one.
     pub(crate) fn members(&self, client_id: Option<&str>) -> Result<String, UrlFault> {
-        let redirects = self.grant == GrantType::AuthorizationCode;
-        if redirects == self.redirect_uris.is_empty() {
+        if self.redirect_uris.is_empty() {
             return Err(UrlFault::Count);
         }
         for uri in self.redirect_uris {
             check_redirect_uri(uri, self.metadata.application_type)?;
-        }
-        let mut grant_types = alloc::vec![self.grant.as_str()];
-        // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
-        if self.refresh {
-            grant_types.push(GrantType::RefreshToken.as_str());
         }
         let members = Members {
             client_id,
@@ -112,8 +101,9 @@ impl RegistrationRequest<'_> {
                 ApplicationType::Web => "web",
             },
             redirect_uris: self.redirect_uris,
-            grant_types: &grant_types,
-            response_types: if redirects { &["code"] } else { &[] },
+            // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
+            grant_types: &[GrantType::AuthorizationCode.as_str(), GrantType::RefreshToken.as_str()],
+            response_types: &["code"],
             token_endpoint_auth_method: self.method.as_str(),
             scope: (!self.scopes.is_empty()).then(|| self.scopes.to_string()),
         };
@@ -194,11 +184,9 @@ struct Answer {
     error_description: Option<String>,
 }
 
-impl fmt::Debug for Registration {
+mcp_sansio::partial_debug! {
     /// Omits the password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registration").field("client_id", &self.client_id).finish_non_exhaustive()
-    }
+    impl Debug for Registration { client_id, .. }
 }
 
 // ------------------------------------------------------------------ client document
@@ -234,9 +222,7 @@ pub fn client_document(
     check_client_id(url).map_err(InvalidOption::MetadataUrl)?;
     let request = RegistrationRequest {
         metadata,
-        grant: GrantType::AuthorizationCode,
         redirect_uris,
-        refresh: true,
         method: AuthenticationMethod::None,
         scopes: &Scopes::new(),
     };
@@ -260,15 +246,7 @@ mod tests {
         redirect_uris: &'a [String],
         scopes: &'a Scopes,
     ) -> RegistrationRequest<'a> {
-        let grant = GrantType::AuthorizationCode;
-        RegistrationRequest {
-            metadata,
-            grant,
-            redirect_uris,
-            refresh: true,
-            method: Public,
-            scopes,
-        }
+        RegistrationRequest { metadata, redirect_uris, method: Public, scopes }
     }
 
     #[test]
@@ -289,27 +267,9 @@ mod tests {
     }
 
     #[test]
-    fn a_client_without_a_user_has_no_redirect_uri() {
-        let metadata = metadata(ApplicationType::Web);
-        let none = Scopes::new();
-        let request = RegistrationRequest {
-            grant: GrantType::ClientCredentials,
-            refresh: false,
-            method: ClientSecretPost,
-            ..request(&metadata, &[], &none)
-        };
-        let expected = concat!(
-            r#"{"client_name":"A \"B\"","application_type":"web","#,
-            r#""grant_types":["client_credentials"],"#,
-            r#""response_types":[],"token_endpoint_auth_method":"client_secret_post"}"#
-        );
-        assert_eq!(request.to_json().as_deref(), Ok(expected));
-        let redirect_uris = ["https://c.example/cb".into()];
-        let with = RegistrationRequest { redirect_uris: &redirect_uris, ..request };
-        assert_eq!(with.to_json(), Err(UrlFault::Count));
-        let grant = GrantType::AuthorizationCode;
-        let without = RegistrationRequest { grant, redirect_uris: &[], ..with };
-        assert_eq!(without.to_json(), Err(UrlFault::Count));
+    fn a_registration_has_a_redirect_uri() {
+        let without = request(&metadata(ApplicationType::Web), &[], &Scopes::new()).to_json();
+        assert_eq!(without, Err(UrlFault::Count));
     }
 
     #[test]
@@ -326,7 +286,7 @@ mod tests {
     #[test]
     fn a_client_registers_a_method_that_the_server_lists() {
         // Rule: [AUTHC-066].
-        let unsupported = Err(NoAuthenticationMethod::Unsupported);
+        let unsupported = Err(UNSUPPORTED);
         for (supported, public, secret) in [
             ("client_secret_basic client_secret_post none", Ok(Public), Ok(ClientSecretPost)),
             ("client_secret_basic client_secret_post", Ok(ClientSecretPost), Ok(ClientSecretPost)),

@@ -2,7 +2,7 @@
 
 use alloc::format;
 use alloc::string::String;
-use core::{fmt, hint};
+use core::hint;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -184,11 +184,9 @@ impl AuthorizationRequest {
     }
 }
 
-impl fmt::Debug for AuthorizationResponse {
+mcp_sansio::partial_debug! {
     /// Prints no fields: they are unchecked, and some are secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AuthorizationResponse(..)")
-    }
+    impl Debug for AuthorizationResponse(..)
 }
 
 impl AuthorizationCode {
@@ -199,11 +197,9 @@ impl AuthorizationCode {
     }
 }
 
-impl fmt::Debug for AuthorizationCode {
+mcp_sansio::partial_debug! {
     /// Omits the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AuthorizationCode(..)")
-    }
+    impl Debug for AuthorizationCode(..)
 }
 
 // ------------------------------------------------------------------ validation of redirect URIs
@@ -280,11 +276,9 @@ impl CodeVerifier {
     }
 }
 
-impl fmt::Debug for CodeVerifier {
+mcp_sansio::partial_debug! {
     /// Omits the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CodeVerifier(..)")
-    }
+    impl Debug for CodeVerifier(..)
 }
 
 /// The `state` of one authorization. It binds the response to the request, so that an attacker
@@ -323,11 +317,9 @@ pub(crate) fn are_same(ours: &str, theirs: &str) -> bool {
     difference == 0
 }
 
-impl fmt::Debug for State {
+mcp_sansio::partial_debug! {
     /// Omits the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("State(..)")
-    }
+    impl Debug for State(..)
 }
 
 // ------------------------------------------------------------------ secrets derived from one seed
@@ -370,11 +362,9 @@ impl Entropy {
     }
 }
 
-impl fmt::Debug for Entropy {
+mcp_sansio::partial_debug! {
     /// Prints nothing of the seed.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Entropy(..)")
-    }
+    impl Debug for Entropy(..)
 }
 
 #[cfg(test)]

@@ -115,8 +115,12 @@ impl TokenRequest<'_> {
                 scoped = false;
             }
             TokenGrant::RefreshToken(token) => form.push("refresh_token", token),
+            // MCP 2026-07-28 auth:oauth-client-credentials#examples [OACC-006]
             TokenGrant::ClientCredentials => {}
+            // MCP 2026-07-28 auth:enterprise-managed-authorization#5-access-token-request [EMA-011]
+            // MCP 2026-07-28 auth:SEP-1933#flow-steps [WIF-002]
             TokenGrant::JwtBearer { assertion } => form.push("assertion", assertion),
+            // MCP 2026-07-28 auth:enterprise-managed-authorization#4-token-exchange [EMA-004] [EMA-005] [EMA-007]
             TokenGrant::IdToken { id_token, audience } => {
                 form.push("subject_token", id_token);
                 form.push("subject_token_type", ID_TOKEN);
@@ -272,7 +276,8 @@ impl TokenResponse {
         let access_token = answer.access_token.ok_or(AnswerFault::NoToken)?;
         let token_type = answer.token_type.ok_or(AnswerFault::TokenType)?;
         let token_type = purpose.accept(&token_type).ok_or(AnswerFault::TokenType)?;
-        // The identity provider must return the grant, not another token of the user.
+        // MCP 2026-07-28 auth:enterprise-managed-authorization#42-token-exchange-response [EMA-009]: not another
+        // token of the user.
         let issued = answer.issued_token_type.as_deref();
         if purpose == TokenPurpose::Assertion && issued.is_some_and(|it| it != ID_JAG) {
             return Err(AnswerFault::TokenType);
@@ -333,15 +338,9 @@ impl fmt::Display for ErrorResponse {
     }
 }
 
-impl fmt::Debug for TokenResponse {
+mcp_sansio::partial_debug! {
     /// Omits the tokens.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenResponse")
-            .field("token_type", &self.token_type)
-            .field("expires_in", &self.expires_in)
-            .field("scope", &self.scope)
-            .finish_non_exhaustive()
-    }
+    impl Debug for TokenResponse { token_type, expires_in, scope, .. }
 }
 
 /// Whether a token can be sent unescaped: visible ASCII, which includes the characters that RFC
@@ -520,6 +519,7 @@ mod response_tests {
 
     #[test]
     fn the_exchanged_token_is_used_as_the_grant() {
+        // Rule: [EMA-009].
         let exchanged = |of| {
             let of = format!("urn:ietf:params:oauth:token-type:{of}");
             let members =

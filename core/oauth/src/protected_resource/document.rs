@@ -183,6 +183,7 @@ impl ProtectedResource {
     }
 
     /// Returns the response to a request whose proof does not fit.
+    // MCP 2026-07-28 auth:dpop-extension#mcp-server-validation [DPOP-007]
     // RFC 9449, sections 7.1 and 9.
     pub(super) fn refused_proof(&self, refusal: ProofRefusal) -> HttpRejection {
         let refuse = |error, what| self.unauthorized(Presented::WithProof, error, what);

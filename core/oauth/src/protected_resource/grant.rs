@@ -10,8 +10,8 @@ use mcp_sansio_sync::Arc;
 
 use super::ItemLookup;
 use super::document::Presented;
-use super::dpop::Unaccepted;
-use super::{DpopProof, ProtectedResource, TokenRefusal, UsedProof, VerifiedToken, scope};
+use super::dpop::{Unaccepted, UsedProof};
+use super::{DpopProof, ProtectedResource, TokenRefusal, VerifiedToken, scope};
 
 /// The permissions of a request's token at this resource. Cheap to clone.
 ///
@@ -94,11 +94,13 @@ impl Grant {
         self.0.presented
     }
 
-    /// Returns the proof of the request, if its token is bound to a key. Processes that serve the
-    /// same resource must not accept it again.
+    /// Returns what identifies the proof of the request, if its token is bound to a key: a hash of
+    /// its key and its id, as 64 hexadecimal digits; and when it could no longer be used again, in
+    /// seconds since 1970. Until then, processes that serve the same resource must not accept it
+    /// again.
     #[must_use]
-    pub fn used_proof(&self) -> Option<&UsedProof> {
-        self.0.proof.as_ref()
+    pub fn used_proof(&self) -> Option<(&str, u64)> {
+        self.0.proof.as_ref().map(|proof| (&*proof.id, proof.expires_at))
     }
 
     /// Returns the response to a request whose proof another process has accepted before.

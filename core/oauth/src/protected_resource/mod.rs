@@ -14,9 +14,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use mcp_sansio::Revision;
 use mcp_sansio::http::{InvalidUrl, Location};
-use mcp_sansio::protocol::Method;
+use mcp_sansio::{Method, Revision};
 use mcp_sansio_sync::Arc;
 
 use super::discovery::{MetadataUrls, UrlFault};
@@ -24,7 +23,7 @@ use super::resource::{ResourceUri, is_same_resource};
 
 use scope::Hierarchy;
 
-pub use dpop::{DpopProof, DpopVerifier, PROOF_LENGTH_MAX, ProofSignature, UsedProof};
+pub use dpop::{DpopProof, DpopVerifier, PROOF_LENGTH_MAX, ProofSignature};
 pub use grant::Grant;
 pub use token::{ACCESS_TOKEN_LENGTH_MAX, StaticTokens, TokenCheck, TokenRefusal, VerifiedToken};
 

@@ -3,8 +3,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use mcp_sansio::Principal;
+use mcp_sansio::envelope::ParseLimits;
 use mcp_sansio::http::ParsedBody;
-use mcp_sansio::jsonrpc::ParseLimits;
 use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio_sync::Arc;
 
@@ -238,7 +238,7 @@ fn a_batch_needs_what_all_its_requests_need() {
 
 #[test]
 fn method_and_name_scopes_accumulate() {
-    use mcp_sansio::protocol::Method;
+    use mcp_sansio::Method;
     let resource = ProtectedResource::new(URI, ISSUERS).expect("a resource");
     let resource = resource.scopes_for(Method::ResourcesRead, ["read"]);
     let resource = resource.and_then(|it| it.scopes_for(Operation::resource("a:b"), ["secret"]));

@@ -129,11 +129,9 @@ impl TokenCheck {
     }
 }
 
-impl fmt::Debug for TokenCheck {
+mcp_sansio::partial_debug! {
     /// Omits the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenCheck").field("resource", &self.resource).finish_non_exhaustive()
-    }
+    impl Debug for TokenCheck { resource, .. }
 }
 
 impl VerifiedToken {

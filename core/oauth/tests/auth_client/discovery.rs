@@ -190,6 +190,24 @@ fn a_legacy_server_without_metadata_has_default_endpoints() {
 }
 
 #[test]
+fn endpoints_are_implied_only_where_the_revision_allows_it() {
+    // Rule: [AUTHC-013].
+    for (options, implied) in [
+        (code(), true),
+        (code().revision(Revision::V2025_03_26), true),
+        (code().revision(Revision::V2025_11_25), false),
+        (code().revision(Revision::LATEST), false),
+    ] {
+        let mut network = TestNetwork::new(options);
+        network.get(PRM, status(404));
+        network.post("https://mcp.example/token", token("t1", ""));
+        network.user = crate::network::User::SignsIn(String::new());
+        let text = network.run();
+        assert_eq!(text.contains("sign in at https://mcp.example/authorize"), implied, "{text}");
+    }
+}
+
+#[test]
 fn a_failing_server_is_reported_by_its_url_without_the_query() {
     for (answer, words) in [
         (status(503), "https://mcp.example/x answers with status 503"),

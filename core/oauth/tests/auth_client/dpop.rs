@@ -36,6 +36,7 @@ fn claims(request: &Sent) -> String {
 
 #[test]
 fn each_request_has_its_own_proof() {
+    // Rule: [DPOP-004].
     let mut network = bound_network();
     insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing

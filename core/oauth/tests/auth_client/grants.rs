@@ -1,8 +1,9 @@
 //! Grants without a user.
 
 use mcp_sansio::http::Location;
+use mcp_sansio_oauth::UrlFault;
 use mcp_sansio_oauth::client::{
-    ActionFailure, AuthorizationOptions, ClientSecret, IdentityProvider,
+    ActionFailure, AuthorizationOptions, ClientSecret, IdentityProvider, InvalidOption,
 };
 
 use crate::answers::{error, issuer, ok, token};
@@ -15,6 +16,7 @@ fn machine() -> AuthorizationOptions {
 
 #[test]
 fn client_credentials_give_a_token_without_a_user() {
+    // Rule: [OACC-003] [OACC-006] [OACC-008].
     let mut network = TestNetwork::new(machine());
     network.challenge = r#"scope="a b""#.into();
     insta::assert_snapshot!(network.run(), @"
@@ -70,6 +72,7 @@ fn a_client_authenticates_with_a_signed_assertion() {
 
 #[test]
 fn a_workload_presents_the_assertion_of_another_issuer() {
+    // Rule: [WIF-002].
     let options = AuthorizationOptions::assertion();
     let app = client("app", Some(AS), ClientSecret::None);
     let mut network = TestNetwork::new(options.registered(app).expect("a client"));
@@ -126,10 +129,21 @@ fn enterprise() -> AuthorizationOptions {
     AuthorizationOptions::enterprise(provider).and_then(|it| it.registered(app)).expect("options")
 }
 
+#[test]
+fn an_identity_provider_is_reached_over_tls() {
+    // Rule: [EMA-022] [EMA-023].
+    let token_endpoint = Location::parse("http://idp.example/token").expect("a URL");
+    let secret = password("idp-secret");
+    let provider = IdentityProvider::new("https://idp.example", token_endpoint, "app", secret);
+    let refused = AuthorizationOptions::enterprise(provider).err();
+    assert_eq!(refused, Some(InvalidOption::TokenEndpoint(UrlFault::Insecure)));
+}
+
 const JAG: &str = r#"{"access_token":"jag","token_type":"N_A","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag"}"#;
 
 #[test]
 fn an_assertion_of_the_identity_provider_is_exchanged_for_a_token() {
+    // Rule: [EMA-004] [EMA-005] [EMA-007] [EMA-011].
     let mut network = TestNetwork::new(enterprise());
     network.assertions.push_back(Ok("id-token".into()));
     network.post("https://idp.example/token", ok(JAG));
@@ -157,6 +171,21 @@ fn an_assertion_of_the_identity_provider_is_exchanged_for_a_token() {
     // Rule: [AUTHC-036] [AUTHC-039].
     assert!(!network.bytes_to(AS).contains("id-token"));
     assert!(!network.bytes_to("https://mcp.example").contains("jag"));
+}
+
+#[test]
+fn a_client_of_an_enterprise_authenticates_at_both_servers() {
+    // Rule: [EMA-008] [EMA-012].
+    let mut network = TestNetwork::new(enterprise());
+    network.assertions.push_back(Ok("id-token".into()));
+    network.post("https://idp.example/token", ok(JAG));
+    network.run();
+    for (url, credential) in [
+        ("https://idp.example/token", "Basic YXBwLWF0LWlkcDppZHAtc2VjcmV0"),
+        (TOKEN, "Basic YXBwOmFzLXNlY3JldA=="),
+    ] {
+        assert_eq!(network.last_to(url).field("authorization"), Some(credential));
+    }
 }
 
 #[test]

@@ -59,6 +59,18 @@ fn a_client_registers_and_stays_registered() {
 }
 
 #[test]
+fn a_client_without_a_user_never_registers() {
+    // Rule: [OACC-005].
+    for options in [AuthorizationOptions::client_credentials(), AuthorizationOptions::assertion()] {
+        let metadata = ClientMetadata::new("Demo", ApplicationType::Native);
+        let mut network = open_network(options.register_as(metadata));
+        let text = network.run();
+        assert!(text.contains("does not know this client"), "{text}");
+        assert_eq!(network.sent_to(REGISTER).len(), 0);
+    }
+}
+
+#[test]
 fn a_registration_with_another_redirect_uri_is_not_reused() {
     let mut network = open_network(registering());
     network.run();
@@ -302,7 +314,7 @@ fn a_registration_is_discarded_when_the_user_does_not_return() {
     network.accepted.clear();
     network.user = User::Stays;
     network.run();
-    let text = network.advance(core::time::Duration::from_secs(300));
+    let text = network.advance(core::time::Duration::from_secs(900));
     insta::assert_snapshot!(text, @"
     withdraw the last action
     remove client of https://as.example

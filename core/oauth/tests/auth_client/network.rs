@@ -14,8 +14,8 @@ use mcp_sansio::http::{
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Status;
 use mcp_sansio::peer::{self, CallHandle, CallOptions, ClientMachine, TransportFailure};
-use mcp_sansio::protocol::{Implementation, Method};
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::protocol::Implementation;
+use mcp_sansio::{Instant, Method, Revision, Revisions};
 use mcp_sansio_oauth::client::{
     ActionFailure, ActionId, AuthorizationAction, AuthorizationClient, AuthorizationEvent,
     AuthorizationFailure, AuthorizationOptions, ClientSecret, Credential, CredentialKey,
@@ -125,6 +125,13 @@ pub(crate) fn password(text: &str) -> ClientSecret {
     ClientSecret::Password(text.into())
 }
 
+/// Returns options with which calls do not read the list of tools.
+fn http_options(server: Location) -> http::HttpClientOptions {
+    let mut limits = http::ClientLimits::DEFAULT;
+    limits.refresh_pages_max = 0;
+    http::HttpClientOptions::new(server).limits(limits)
+}
+
 /// Returns an HTTP client for this revision.
 fn http_client(options: http::HttpClientOptions, revision: Revision, now: Instant) -> http::Client {
     let peer = peer::ClientOptions::new(Implementation::new("demo", "1.0"));
@@ -151,11 +158,7 @@ impl TestNetwork {
         let server = Location::parse(server).expect("a URL");
         let secrets = Secrets::new(&server);
         let mut network = Self {
-            http: http_client(
-                http::HttpClientOptions::new(server.clone()),
-                Revision::V2026_07_28,
-                Instant::ZERO,
-            ),
+            http: http_client(http_options(server.clone()), Revision::V2026_07_28, Instant::ZERO),
             auth: AuthorizationClient::new(options, server, entropy, START, Instant::ZERO),
             now: Instant::ZERO,
             sent: Vec::new(),
@@ -278,7 +281,7 @@ impl TestNetwork {
 
     pub(crate) fn reconnect_at(&mut self, revision: Revision) {
         let server = Location::parse(MCP).expect("a URL");
-        self.http = http_client(http::HttpClientOptions::new(server), revision, self.now);
+        self.http = http_client(http_options(server), revision, self.now);
     }
 
     /// Replaces the HTTP client with one that has other options.
@@ -287,7 +290,7 @@ impl TestNetwork {
         options: impl FnOnce(http::HttpClientOptions) -> http::HttpClientOptions,
     ) {
         let server = Location::parse(MCP).expect("a URL");
-        let options = options(http::HttpClientOptions::new(server));
+        let options = options(http_options(server));
         self.http = http_client(options, Revision::V2026_07_28, self.now);
     }
 

@@ -76,7 +76,7 @@ fn a_call_that_is_cancelled_after_it_was_sent_is_aborted() {
 #[test]
 fn a_user_who_does_not_return_is_timed_out() {
     let mut network = waiting();
-    assert_eq!(network.advance(Duration::from_secs(299)), "");
+    assert_eq!(network.advance(Duration::from_secs(899)), "");
     insta::assert_snapshot!(network.advance(Duration::from_secs(1)), @"
     withdraw the last action
     no token: timed out waiting for the user

@@ -52,6 +52,13 @@ struct Forecast {
     notes: Value,
 }
 
+#[derive(Deserialize, JsonSchema, Serialize)]
+struct Trip {
+    stops: Vec<Forecast>,
+    #[serde(default)]
+    notes: Value,
+}
+
 fn written(arguments: &impl Serialize) -> String {
     serde_json::to_string(arguments).unwrap()
 }
@@ -62,6 +69,7 @@ fn server() -> Server {
         .tool("edit", "", |call: Call<Edit>| written(&call.arguments))
         .tool("draw", "", |call: Call<Shape>| written(&call.arguments))
         .tool("forecast", "", |call: Call<Forecast>| written(&call.arguments))
+        .tool("trip", "", |call: Call<Trip>| written(&call.arguments))
 }
 
 #[test]
@@ -145,6 +153,25 @@ fn a_null_argument_that_its_type_does_not_take_is_absent() {
         ),
     ] {
         let result = pair.run(client.call_tool("forecast", &arguments)).unwrap();
+        assert_eq!(text(&result), expected, "{arguments}");
+    }
+}
+
+#[test]
+fn a_null_member_of_a_nested_argument_that_its_type_does_not_take_is_absent() {
+    let (client, mut pair) = mcp_sansio_test::connect(&server(), &Host::new("test", "1"));
+    for (arguments, expected) in [
+        (
+            json!({ "stops": [{ "city": "Oslo", "days": null }] }),
+            r#"{"stops":[{"city":"Oslo","days":0,"notes":null}],"notes":null}"#,
+        ),
+        (
+            json!({ "stops": [{ "city": null }, null], "notes": null }),
+            "invalid arguments: `/stops/0`: missing field `city`",
+        ),
+        (json!({ "stops": [], "notes": { "a": null } }), r#"{"stops":[],"notes":{"a":null}}"#),
+    ] {
+        let result = pair.run(client.call_tool("trip", &arguments)).unwrap();
         assert_eq!(text(&result), expected, "{arguments}");
     }
 }

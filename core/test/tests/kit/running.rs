@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
-use mcp_sansio::PanicGuard;
-use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::peer::Event;
+use mcp_sansio::{ErrorCode, PanicGuard};
 use mcp_sansio_handlers::{Call, Client, ClientError, Host, NoArguments, Server, blocking};
 use mcp_sansio_test::{Pair, Transport, connect, connect_http};
 

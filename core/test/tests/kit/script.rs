@@ -78,3 +78,18 @@ fn a_message_after_the_end_of_the_script_fails_the_test() {
 fn a_script_that_has_not_ended_fails_the_test() {
     Script::new().expect("{}").assert_done();
 }
+
+#[test]
+fn a_scripted_request_keeps_the_metadata_that_the_test_gives() {
+    for revision in Revision::ALL {
+        let client = Script::client(revision)
+            .request("tools/call", r#"{"name":"now","arguments":{},"_meta":{"progressToken":7}}"#)
+            .expect_result(r#"{"content":[{"type":"text","text":"noon"}]}"#)
+            .close();
+        let mut pair = Pair::new(Stream::new(server().endpoint(7).unwrap(), client));
+        pair.run_until_idle();
+        pair.transport.client.unwrap().assert_done();
+        let lines = pair.transcript.lines();
+        assert!(lines.iter().any(|line| line.contains(r#""progressToken":7"#)), "{lines:?}");
+    }
+}

@@ -1,5 +1,4 @@
-use mcp_sansio::protocol::Side;
-use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio::{Instant, Revision, Revisions, Side};
 use mcp_sansio_handlers::{Host, NoArguments};
 use mcp_sansio_test::{Transcript, connect};
 

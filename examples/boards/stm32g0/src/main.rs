@@ -68,10 +68,16 @@ async fn main(_spawner: Spawner) {
             }
             connection.advance(length);
         }
-        // A line with noise loses bytes: the message is refused, and the next one is read.
-        if let Ok(length) = uart.read(connection.space()).await {
-            connection.commit(length);
-        }
+        let space = connection.space();
+        let length = match uart.read(space).await {
+            Ok(length) => length,
+            // Bytes are lost. JSON has no zero bytes, so the message is refused.
+            Err(_) => {
+                space[0] = 0;
+                1
+            }
+        };
+        connection.commit(length);
     }
 }
 

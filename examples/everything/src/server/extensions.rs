@@ -1,6 +1,6 @@
 //! Extensions of the protocol.
 
-use mcp_sansio_handlers::extension::{ExtensionMethod, ServerExtension};
+use mcp_sansio_handlers::extension::{Extension, ExtensionMethod};
 use mcp_sansio_handlers::{Call, NoArguments, Server, ServerItem};
 use mcp_sansio_tokio::apps::{App, ServeApps as _};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ struct Sum {
 /// Offers MCP Apps, and an extension of this server.
 #[must_use]
 pub fn with_extensions(server: Server) -> Server {
-    let sums = ServerExtension::new(ADD.extension()).expect("a valid identifier");
+    let sums = Extension::new(ADD.extension()).expect("a valid identifier");
     let sums =
         sums.request(&ADD, |call: Call<Numbers>| Sum { sum: call.arguments.numbers.iter().sum() });
     let html = "<!DOCTYPE html><title>Clock</title><p>The time is in the result of the tool.</p>";

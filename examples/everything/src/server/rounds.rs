@@ -1,6 +1,7 @@
 //! Tools that request several inputs, in one or more rounds, with a protected request state.
 
-use mcp_sansio::protocol::{Capability, ElicitSchema, InputRequest, ListRootsParams, StringSchema};
+use mcp_sansio::Capability;
+use mcp_sansio::protocol::{ElicitSchema, InputRequest, ListRootsParams, StringSchema};
 use mcp_sansio_handlers::{Call, Elicit, HandlerError, NoArguments, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;

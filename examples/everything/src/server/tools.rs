@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use mcp_sansio::LoggingLevel;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::{
-    AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent, LoggingLevel,
-    ResourceContents, TextResourceContents, Tool,
+    AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent, ResourceContents,
+    TextResourceContents, Tool,
 };
 use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server, ServerItem};
 use schemars::JsonSchema;

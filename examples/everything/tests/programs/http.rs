@@ -1,5 +1,7 @@
 //! Every feature over HTTP, from the example clients to the example servers.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
@@ -223,6 +225,43 @@ fn exchanges_are_shown_without_secrets_and_the_session_ends() {
 
     let shown = inspect(&http_server.url("/sse"), &["info", "--wire"]).stderr;
     assert!(shown.contains("event `endpoint`\n      /messages?..\n"), "{shown}");
+}
+
+#[test]
+fn ids_of_events_that_contain_the_session_id_are_not_shown() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut line, mut length, mut is_post) = (String::new(), 0, false);
+            while line != "\r\n" {
+                line.clear();
+                assert_ne!(stream.read_line(&mut line).unwrap(), 0, "a request");
+                is_post |= line.starts_with("POST ");
+                if let Some(count) = line.to_lowercase().strip_prefix("content-length: ") {
+                    length = count.trim().parse().unwrap();
+                }
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).unwrap();
+            let is_initialize = String::from_utf8(body).unwrap().contains(r#""initialize""#);
+            let answer = match (is_post, is_initialize) {
+                (true, true) => {
+                    "200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\
+                     mcp-session-id: opensesame\r\n\r\nid: opensesame_1\ndata: {\"jsonrpc\":\"2.0\",\
+                     \"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},\
+                     \"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}}\n\n"
+                }
+                (true, false) => "202 Accepted\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+                _ => "405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+            };
+            stream.get_mut().write_all(format!("HTTP/1.1 {answer}").as_bytes()).unwrap();
+        }
+    });
+    let shown = inspect(&url, &["info", "--wire", "--revision", "2025-11-25"]).stderr;
+    assert!(shown.contains("event `message`, id ..\n"), "{shown}");
+    assert!(!shown.contains("opensesame"), "{shown}");
 }
 
 #[test]

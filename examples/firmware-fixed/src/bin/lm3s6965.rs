@@ -97,12 +97,18 @@ impl Port for Uart {
     fn receive(&mut self) -> Option<u8> {
         const EMPTY: u32 = 1 << 4;
         const BREAK: u32 = 1 << 10;
+        const FAULTS: u32 = 0b1111 << 8;
         if FLAGS.read() & EMPTY != 0 {
             return None;
         }
         // A break ends the line: a host that starts again has left the previous one unfinished.
+        // Another fault makes the line invalid: JSON has no zero bytes.
         let received = DATA.read();
-        Some(if received & BREAK != 0 { b'\n' } else { received as u8 })
+        Some(match received & FAULTS {
+            0 => received as u8,
+            faults if faults & BREAK != 0 => b'\n',
+            _ => 0,
+        })
     }
 
     fn send(&mut self, byte: u8) {

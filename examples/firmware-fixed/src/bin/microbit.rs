@@ -18,7 +18,10 @@ static MEMORY: Mutex<RefCell<(Vec<u8, 1024>, Vec<u8, 1024>)>> =
     Mutex::new(RefCell::new((Vec::new(), Vec::new())));
 
 /// UART 0 of the nRF51.
-struct Uart;
+struct Uart {
+    /// The byte after a fault, which ends a line.
+    held: Option<u8>,
+}
 
 const BASE: usize = 0x4000_2000;
 // SAFETY: the registers of UART 0 of the nRF51.
@@ -31,6 +34,8 @@ const RECEIVED: Register = unsafe { Register::at(BASE + 0x108) };
 const SENT: Register = unsafe { Register::at(BASE + 0x11c) };
 // SAFETY: see above.
 const ENABLE_INTERRUPTS: Register = unsafe { Register::at(BASE + 0x304) };
+// SAFETY: see above.
+const FAULTS: Register = unsafe { Register::at(BASE + 0x480) };
 // SAFETY: see above.
 const ENABLE: Register = unsafe { Register::at(BASE + 0x500) };
 // SAFETY: see above.
@@ -70,18 +75,29 @@ impl Uart {
         unsafe { NVIC::unmask(Interrupt) };
         START_SENDER.write(1);
         START_RECEIVER.write(1);
-        Self
+        Self { held: None }
     }
 }
 
 impl Port for Uart {
     fn receive(&mut self) -> Option<u8> {
+        if let Some(held) = self.held.take() {
+            return Some(held);
+        }
         if RECEIVED.read() == 0 {
             return None;
         }
         // The event is cleared before the byte is read: there may be another one in the port.
         RECEIVED.write(0);
-        Some(RECEIVED_BYTE.read() as u8)
+        let (received, faults) = (RECEIVED_BYTE.read(), FAULTS.read());
+        FAULTS.write(faults);
+        if faults == 0 {
+            return Some(received as u8);
+        }
+        // A break ends the line: a host that starts again has left the previous one unfinished. The two
+        // parts of a line in which a byte was lost or garbled are invalid.
+        self.held = Some(received as u8);
+        Some(b'\n')
     }
 
     fn send(&mut self, byte: u8) {

@@ -24,8 +24,8 @@ unsafe extern "C" {
 
 /// UART 0, a 16550.
 struct Uart {
-    /// A break was received, and its byte was not yet read.
-    broken: bool,
+    /// The faults of the byte that was not yet read.
+    faults: u8,
 }
 
 const UART: usize = 0x1000_0000;
@@ -60,26 +60,32 @@ impl Uart {
         ENABLE_INTERRUPTS.write(1);
         PRIORITY.write(1);
         ENABLED_SOURCES.write(1 << SOURCE);
-        Self { broken: false }
+        Self { faults: 0 }
     }
 
-    /// Reads the status, whose report of a break is lost with that.
+    /// Reads the status, whose report of faults is lost with that.
     fn status(&mut self) -> u8 {
-        const BREAK: u8 = 1 << 4;
+        const FAULTS: u8 = 0b1111 << 1;
         let status = STATUS.read();
-        self.broken |= status & BREAK != 0;
+        self.faults |= status & FAULTS;
         status
     }
 }
 
 impl Port for Uart {
     fn receive(&mut self) -> Option<u8> {
+        const BREAK: u8 = 1 << 4;
         if self.status() & RECEIVED == 0 {
             return None;
         }
         // A break ends the line: a host that starts again has left the previous one unfinished.
+        // Another fault makes the line invalid: JSON has no zero bytes.
         let received = DATA.read();
-        Some(if mem::take(&mut self.broken) { b'\n' } else { received })
+        Some(match mem::take(&mut self.faults) {
+            0 => received,
+            faults if faults & BREAK != 0 => b'\n',
+            _ => 0,
+        })
     }
 
     fn send(&mut self, byte: u8) {

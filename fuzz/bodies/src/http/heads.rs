@@ -1,8 +1,9 @@
 use crate::inputs;
+use mcp_sansio::envelope::ParseLimits;
 use mcp_sansio::http::{
     Admission, Content, HttpServerOptions, Location, RequestHead, Response, Server, ServerTransmit,
 };
-use mcp_sansio::jsonrpc::{Frame, Message, ParseLimits, parse};
+use mcp_sansio::jsonrpc::{Frame, Message, parse};
 use mcp_sansio::{Instant, Revisions};
 
 /// Checks the handling of request heads: the first line is the method and the target, each other

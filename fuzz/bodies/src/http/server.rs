@@ -7,11 +7,12 @@ use serde_json::Value;
 use crate::commands;
 use crate::inputs;
 use crate::operation::{Operation, script};
+use mcp_sansio::envelope::ParseLimits;
 use mcp_sansio::http::{
     ExchangeId, HttpServerOptions, RequestHead, Response, ResponseMode, Server, ServerLimits,
     ServerTimeouts, ServerTransmit,
 };
-use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
+use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message, parse};
 use mcp_sansio::peer::{Event, Limits, Request, RequestHandle, ServerMachine, Subject};
 use mcp_sansio::peer::{HttpRejection, Status};
 use mcp_sansio::{Caller, Instant, Principal, Revision, Revisions};

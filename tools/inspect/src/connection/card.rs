@@ -18,7 +18,11 @@ pub(super) async fn show_card(options: &Options, server: &HttpClientOptions) -> 
     };
     let connector = connector.build().map_err(|error| error.to_string())?;
     let document = connector.fetch(address.clone()).await.map_err(|error| error.to_string())?;
-    let card = ServerCard::parse(&document).map_err(|error| format!("{address}: {error}"))?;
+    let (card, omissions) =
+        ServerCard::parse(&document).map_err(|error| format!("{address}: {error}"))?;
+    if !omissions.is_empty() {
+        super::remark_omissions(&omissions);
+    }
     if options.json {
         show(&serde_json::to_string(&card).map_err(|error| error.to_string())?);
         return Ok(());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mcp_sansio_cli::canned::Seen;
 use mcp_sansio_cli::wire::{Direction, Lines, Noise, Viewer};
-use mcp_sansio_tokio::adapter::child::GracePeriods;
+use mcp_sansio_tokio::adapter::child::{self, GracePeriods};
 use mcp_sansio_tokio::{Error, SpawnOptions, spawn_with};
 
 use super::{alarm, host, interruptible, remark, silence, violation, within};
@@ -33,11 +33,8 @@ struct End {
 
 /// Starts the server, runs the command, and shuts the server down.
 pub(super) async fn inspect(options: &Options, program: &Program) -> Result<ExitCode, String> {
-    let mut command = Command::new(&program.words[0]);
-    command.args(&program.words[1..]).envs(&program.env);
-    if let Some(directory) = &program.directory {
-        command.current_dir(directory);
-    }
+    let (name, args) = (&program.words[0], &program.words[1..]);
+    let command = child::command(name, args, &program.env, program.directory.as_deref());
     let viewer = options.wire.then(|| -> Viewer {
         Box::new(|direction, line| say(&format!("{} {line}", direction.as_str())))
     });

@@ -11,10 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mcp_sansio::Revisions;
 use mcp_sansio::jsonrpc::Omissions;
 use mcp_sansio::peer::{Event, Timeouts, Violation};
-use mcp_sansio::protocol::Method;
+use mcp_sansio::{Method, Revisions};
 use mcp_sansio_cli::canned::{self, Seen};
 use mcp_sansio_cli::recording;
 use mcp_sansio_cli::together::{before, together};
@@ -85,12 +84,17 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
 }
 
 /// Completes at the time limit of the command; never when listening without a timeout.
-async fn alarm(options: &Options) {
-    if matches!(options.command, Command::Listen { .. }) && options.timeout.is_none() {
-        return pending().await;
-    }
+fn alarm(options: &Options) -> impl Future {
+    let endless = matches!(options.command, Command::Listen { .. }) && options.timeout.is_none();
     let user_time = if options.sign_in.is_some() { sign_in::USER_TIME } else { Duration::ZERO };
-    sleep(options.patience() + user_time).await;
+    // Its time begins now, not when the future is polled first.
+    let time = (!endless).then(|| sleep(options.patience() + user_time));
+    async {
+        match time {
+            Some(time) => time.await,
+            None => pending().await,
+        }
+    }
 }
 
 /// Returns the result of `work`, or that of a command whose time is over or that was interrupted.

@@ -113,13 +113,27 @@ fn structured_content_is_shown_where_the_content_shows_nothing() {
 
 #[test]
 #[cfg(unix)]
+fn json_output_is_what_the_server_wrote() {
+    let written =
+        r#"{"own":{"b":1.0,"a":2},"content":[{"type":"hologram","x":[]}],"structuredContent":[1]}"#;
+    let answer = format!("\"result\":{written}");
+    let printed = inspect("2025-11-25", &["--json", "call", "t"], &answer);
+    assert_eq!(printed, (Some(0), format!("{written}\n"), String::new()));
+    let printed = inspect("2025-11-25", &["call", "t"], &answer);
+    assert_eq!(printed.1, "{\"type\":\"hologram\",\"x\":[]}\n");
+}
+
+#[test]
+#[cfg(unix)]
 fn a_result_without_content_is_remarked() {
     let remark = "mcp-inspect: note: the result has neither content nor structured content\n";
-    for result in [r#"{"toolResult":"x"}"#, r#"{"task":{"taskId":"1","status":"working"}}"#] {
-        let answer = format!("\"result\":{result}");
-        let called = inspect("2025-11-25", &["call", "t"], &answer);
-        assert_eq!(called, (Some(0), "\n".into(), remark.into()));
-    }
+    let called = inspect("2025-11-25", &["call", "t"], r#""result":{"toolResult":"x"}"#);
+    assert_eq!(called, (Some(0), "\n".into(), remark.into()));
+    let said = failed_call("2025-11-25", r#""result":{"task":{"taskId":"1","status":"working"}}"#);
+    assert_eq!(
+        said,
+        "mcp-inspect: the answer is not valid: a task, which the call does not request\n"
+    );
     let said = failed_call("2025-11-25", r#""result":{"isError":true}"#);
     assert_eq!(said, "mcp-inspect: the tool failed: the result does not say why\n");
 }
@@ -131,6 +145,8 @@ fn the_data_of_an_error_is_shown() {
     let said = call(r#"{"code":-32603,"message":"","data":"the disk is full"}"#);
     let prefix = "mcp-inspect: the server answered with an error: ";
     assert_eq!(said, format!("{prefix}(-32603); data: the disk is full\n"));
+    let said = call(r#"{"code":-32020,"message":"`Mcp-Method` is missing"}"#);
+    assert!(said.contains("something on the way may remove it"), "{said}");
     let said = call(r#"{"code":1,"message":"no","data":{"a":[1]}}"#);
     assert_eq!(said, format!("{prefix}no (1); data: {{\"a\":[1]}}\n"));
     let said = call(&format!(r#"{{"code":1,"message":"no","data":"{}"}}"#, "ä".repeat(9000)));

@@ -88,7 +88,7 @@ fn progress_is_a_bar_on_a_terminal_which_the_result_replaces() {
         [("call brew --wire", ("A", "")), ("call brew", ("TERM", "dumb"))]
     {
         let shown = on_terminal(arguments, &[environment]).unwrap();
-        assert!(shown.contains("progress: 1 of 4 heating\r\n"), "{shown:?}");
+        assert!(shown.contains("progress: 1 of 4: heating\r\n"), "{shown:?}");
         assert!(!shown.contains("25 %"), "{shown:?}");
     }
 }
@@ -104,10 +104,10 @@ fn a_failure_is_red_on_a_terminal() {
 #[test]
 fn in_a_pipe_there_are_lines_without_control_sequences() {
     let listed = in_pipe(&["tools"]);
-    assert_eq!(listed.stdout, b"brew  Makes tea\nin a pot\npour-out\n", "{listed:?}");
+    assert_eq!(listed.stdout, b"brew  Makes tea in a pot\npour-out\n", "{listed:?}");
     let called = in_pipe(&["call", "brew"]);
     assert_eq!(called.stdout, b"tea\n", "{called:?}");
-    let progress = "progress: 1 of 4 heating\nprogress: 3 of 4 \\u001b[2J\n";
+    let progress = "progress: 1 of 4: heating\nprogress: 3 of 4: \\u001b[2J\n";
     assert_eq!(String::from_utf8_lossy(&called.stderr), progress);
     let failed = in_pipe(&["call", "fail"]);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");

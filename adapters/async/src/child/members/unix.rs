@@ -1,3 +1,10 @@
+#[cfg(any(target_os = "android", target_os = "linux"))]
+use std::{
+    fs,
+    sync::Arc,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
 use rustix::process::{Pid, Signal, kill_process_group};
 #[cfg(not(any(target_os = "openbsd", target_os = "redox")))]
 use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -26,22 +33,39 @@ impl Members {
         let _ = kill_process_group(self.0, signal);
     }
 
-    /// Returns whether a process of the group runs, once the leader has exited.
+    /// Returns a check whether a process of the group runs once the leader has exited. It reads many
+    /// files, and returns `None` if the system does not tell.
     #[cfg(any(target_os = "android", target_os = "linux"))]
-    pub(in crate::child) fn others_run(&self) -> bool {
-        // The signal 0 also reaches the leader, which has exited and was not waited for.
-        let Ok(processes) = std::fs::read_dir("/proc") else { return true };
+    pub(in crate::child) fn others_run(&self) -> impl Fn() -> Option<bool> + Clone + Send + use<> {
         let group = self.0.as_raw_nonzero().get().to_string();
-        processes.flatten().any(|process| {
-            std::fs::read_to_string(process.path().join("stat"))
-                .is_ok_and(|stat| is_running_in(&stat, &group))
-        })
+        // The process that was found last: while it runs, no other file is read.
+        let known = Arc::new(AtomicU32::new(0));
+        move || {
+            // The signal 0 also reaches the leader, which has exited and was not waited for.
+            let is_member = |id: &u32| {
+                let stat = fs::read_to_string(format!("/proc/{id}/stat"));
+                stat.is_ok_and(|stat| is_running_in(&stat, &group))
+            };
+            if is_member(&known.load(Ordering::Relaxed)) {
+                return Some(true);
+            }
+            let names = fs::read_dir("/proc").ok()?.flatten().map(|process| process.file_name());
+            let mut ids = names.filter_map(|name| name.to_str()?.parse().ok());
+            let found = ids.find(is_member);
+            known.store(found.unwrap_or(0), Ordering::Relaxed);
+            Some(found.is_some())
+        }
     }
 
-    /// Returns whether a process of the group may run, once the leader has exited.
+    /// As on Linux.
     #[cfg(not(any(target_os = "android", target_os = "linux")))]
-    pub(in crate::child) fn others_run(&self) -> bool {
-        rustix::process::test_kill_process_group(self.0).is_ok()
+    pub(in crate::child) fn others_run(&self) -> impl Fn() -> Option<bool> + Clone + Send + use<> {
+        let group = self.0;
+        move || match rustix::process::test_kill_process_group(group) {
+            // Apple's systems leave out a process that has exited; others count the leader.
+            Ok(()) if !cfg!(target_vendor = "apple") => None,
+            reached => Some(reached.is_ok()),
+        }
     }
 }
 
@@ -82,5 +106,27 @@ mod tests {
         assert!(!is_running_in("8 (sh) S 77 78 77 0", "77"));
         assert!(!is_running_in("8 (sh) Z 1 77 77 0", "77"));
         assert!(!is_running_in("", "77"));
+    }
+
+    #[test]
+    fn the_others_of_a_group_do_not_include_its_leader_that_has_exited() {
+        for (script, expected) in [("exit", false), ("sleep 1000 & exit", true)] {
+            let mut leader = std::process::Command::new("sh");
+            std::os::unix::process::CommandExt::process_group(&mut leader, 0);
+            let mut leader = leader.args(["-c", script]).spawn().unwrap();
+            while !has_exited(leader.id()) {
+                std::thread::yield_now();
+            }
+            let mut members = Members::of(leader.id()).unwrap();
+            let others_run = members.others_run();
+            for _ in 0..2 {
+                assert_eq!(others_run(), Some(expected), "{script}");
+            }
+            members.kill();
+            while others_run() != Some(false) {
+                std::thread::yield_now();
+            }
+            leader.wait().unwrap();
+        }
     }
 }

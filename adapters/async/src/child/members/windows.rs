@@ -1,10 +1,11 @@
 use std::os::windows::io::RawHandle;
+use std::sync::{Arc, Weak};
 
 use win32job::{ExtendedLimitInfo, Job};
 
 /// A job object, whose processes end when it is closed, also when this process ends.
 #[derive(Debug)]
-pub(in crate::child) struct Members(Option<Job>);
+pub(in crate::child) struct Members(Option<Arc<Job>>);
 
 impl Members {
     /// Creates a job object for a child and all the processes that it starts from now on. `None` if
@@ -14,7 +15,7 @@ impl Members {
         limits.limit_kill_on_job_close();
         let job = Job::create_with_limit_info(&limits).ok()?;
         job.assign_process(child as isize).ok()?;
-        Some(Self(Some(job)))
+        Some(Self(Some(Arc::new(job))))
     }
 
     /// Windows has no signal that asks a process to end.
@@ -24,9 +25,14 @@ impl Members {
         self.0 = None;
     }
 
-    /// Returns whether a process of the job runs.
-    pub(in crate::child) fn others_run(&self) -> bool {
-        let ids = self.0.as_ref().map(Job::query_process_id_list);
-        ids.is_some_and(|ids| ids.is_ok_and(|ids| !ids.is_empty()))
+    /// Returns a check whether a process of the job runs.
+    pub(in crate::child) fn others_run(&self) -> impl Fn() -> Option<bool> + Clone + Send + use<> {
+        // The last handle ends the job.
+        let job = self.0.as_ref().map(Arc::downgrade);
+        move || {
+            let job = job.as_ref().and_then(Weak::upgrade);
+            let ids = job.map(|job| job.query_process_id_list());
+            Some(ids.is_some_and(|ids| ids.is_ok_and(|ids| !ids.is_empty())))
+        }
     }
 }

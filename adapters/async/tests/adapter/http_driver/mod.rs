@@ -31,6 +31,8 @@ const INITIALIZED: &str = r#"{"protocolVersion":"2025-06-18","capabilities":{"to
 impl DriverTest {
     fn new(host: &Host, change: impl FnOnce(&mut ClientLimits)) -> Self {
         let mut limits = ClientLimits::DEFAULT;
+        // Calls do not read the list of tools.
+        limits.refresh_pages_max = 0;
         change(&mut limits);
         let url = Location::parse("http://localhost/mcp").unwrap();
         let options = HttpClientOptions::new(url).limits(limits).listen(false);

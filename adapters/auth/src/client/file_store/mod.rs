@@ -1,9 +1,9 @@
 //! Credentials in a file that only its owner can read.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fmt, io};
 
 use mcp_sansio_handlers::{CredentialLock, CredentialStore};
 use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
@@ -252,11 +252,7 @@ impl CredentialStore for FileStore {
     }
 }
 
-impl fmt::Debug for FileStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileStore").field("path", &self.path).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for FileStore { path, .. } }
 
 /// Damaged files that are kept. 16: with more, something else is wrong and needs attention.
 const ASIDE_MAX: usize = 16;

@@ -210,3 +210,30 @@ fn a_fetch_that_never_ends_times_out() {
         assert_eq!(fetches.load(Ordering::Relaxed), begun, "{second}");
     }
 }
+
+#[test]
+fn an_issuer_that_hangs_delays_only_the_request_that_fetches_and_those_without_a_known_key() {
+    let issuer = Issuer::new();
+    let jwks = Arc::new(Mutex::new(Some(text(&json!({ "keys": [issuer.jwk("one")] })))));
+    let served = Arc::clone(&jwks);
+    let fetch = move |_| {
+        let served = Arc::clone(&served);
+        std::future::poll_fn(move |_| match served.lock().unwrap().clone() {
+            Some(document) => Poll::Ready(Ok::<_, String>(document)),
+            None => Poll::Pending,
+        })
+    };
+    let url = Location::parse("https://a.example/jwks").unwrap();
+    let verifier = JwtVerifier::with_jwks_url(ISSUER, AUDIENCE, &url, fetch);
+    let (good, unknown) = (issuer.named("one"), issuer.named("two"));
+    assert!(issuer.check(&verifier, &good).is_ok());
+    jwks.lock().unwrap().take();
+    let mut fetching = Box::pin(verifier.verify(&good, NOW + 900));
+    assert!(poll(fetching.as_mut()).is_pending());
+    assert!(issuer.check_after(901 * SECOND, &verifier, &good).is_ok());
+    assert!(poll(pin!(verifier.verify(&unknown, NOW + 902))).is_pending());
+    // If that request is dropped, the others continue the fetch.
+    drop(fetching);
+    *jwks.lock().unwrap() = Some(text(&json!({ "keys": [] })));
+    assert_eq!(issuer.check_after(903 * SECOND, &verifier, &good), Err(JwtError::Key));
+}

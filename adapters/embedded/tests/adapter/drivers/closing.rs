@@ -5,7 +5,7 @@ use mcp_sansio_embedded::{DriveError, StreamSettings};
 
 use super::echo::Echo;
 use super::scripted::{Scripted, Step};
-use super::{both, with_settings};
+use super::{LINE, both, with_settings};
 
 fn holding() -> Echo {
     Echo { holds: true, ..Echo::default() }
@@ -184,9 +184,52 @@ fn a_lossy_line_keeps_working() {
             for _ in 0..4 {
                 assert!(bench.poll().is_pending());
             }
-            assert_eq!(bench.echo().seen, ["a", "b", "c"]);
+            assert_eq!(bench.echo().seen, ["a", "b\0\0\0\0\0\0\0\0", "c"]);
         },
     );
+    let almost_full = || Scripted::default().read(&"b".repeat(LINE - 1));
+    both(
+        Echo::default,
+        || almost_full().step(Step::Error(ErrorKind::Other)).read("\nc\n"),
+        |mut bench| {
+            for _ in 0..4 {
+                assert!(bench.poll().is_pending());
+            }
+            assert_eq!(bench.echo().seen, ["<a frame of more than 64 bytes was skipped>", "c"]);
+        },
+    );
+}
+
+#[test]
+fn an_operation_that_is_interrupted_or_out_of_time_is_tried_again() {
+    for kind in [ErrorKind::Interrupted, ErrorKind::TimedOut] {
+        let error = || Step::Error(kind);
+        let script = || {
+            let begun = Scripted::default().read("a\nb");
+            let script = (0..20).fold(begun, |script, _| script.step(error()));
+            script.read("c\n").writes([
+                error(),
+                Step::Take(1),
+                error(),
+                Step::Take(1),
+                error(),
+                error(),
+            ])
+        };
+        both(Echo::default, script, |mut bench| {
+            let mut woken = 0;
+            for _ in 0..60 {
+                assert!(bench.poll().is_pending());
+                if !bench.is_loop() && bench.wakes.count() == woken {
+                    break;
+                }
+                woken = bench.wakes.count();
+            }
+            assert_eq!(bench.echo().seen, ["a", "bc"]);
+            assert_eq!(bench.stream.written(), "a\nbc\n");
+            assert!(bench.stream.trace().ends_with('f'));
+        });
+    }
 }
 
 #[test]

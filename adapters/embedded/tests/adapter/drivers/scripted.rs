@@ -21,7 +21,8 @@ pub(crate) enum Step {
     Bytes(Vec<u8>),
     /// Reads only.
     End,
-    /// Writes only: accepts this many bytes.
+    /// Writes only: accepts this many bytes. An error behind it is that of the flush, if all was
+    /// accepted.
     Take(usize),
 }
 
@@ -103,6 +104,17 @@ impl Scripted {
         script.trace.push('w');
         Poll::Ready(Ok(length))
     }
+
+    fn take_flush(&self) -> Result<(), ErrorKind> {
+        let script = &mut *self.0.borrow_mut();
+        if let Some(Step::Error(kind)) = script.writes.front() {
+            let kind = *kind;
+            script.writes.pop_front();
+            return Err(kind);
+        }
+        script.trace.push('f');
+        Ok(())
+    }
 }
 
 impl ErrorType for Scripted {
@@ -121,8 +133,7 @@ impl Write for Scripted {
     }
 
     async fn flush(&mut self) -> Result<(), ErrorKind> {
-        self.0.borrow_mut().trace.push('f');
-        Ok(())
+        self.take_flush()
     }
 }
 
@@ -155,8 +166,7 @@ impl embedded_io::Write for Scripted {
     }
 
     fn flush(&mut self) -> Result<(), ErrorKind> {
-        self.0.borrow_mut().trace.push('f');
-        Ok(())
+        self.take_flush()
     }
 }
 

@@ -69,7 +69,7 @@ fn the_faults_of_a_sender_are_five_codes() {
         let exported = Exported::new();
         let server = Server::new("s", "1")
             .tool("fail", "", move |_: Call<NoArguments>| {
-                let code = mcp_sansio::jsonrpc::ErrorCode(code);
+                let code = mcp_sansio::ErrorCode(code);
                 let error = mcp_sansio::jsonrpc::ErrorObject::new(code, "the message");
                 Err::<String, _>(mcp_sansio_handlers::HandlerError::Protocol(error))
             })

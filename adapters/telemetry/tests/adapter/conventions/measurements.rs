@@ -1,11 +1,13 @@
 //! The histograms.
 
-use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::{ErrorCode, Revision};
 use mcp_sansio_handlers::middleware::{Next, ServerRequest};
-use mcp_sansio_handlers::{HandlerError, NoArguments};
+use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server};
 use mcp_sansio_test::connect;
+use opentelemetry::trace::SpanKind;
 
-use super::exported::Exported;
+use super::exported::{Exported, attributes};
 use super::{host, observed, observed_over_http, oslo, server};
 
 const BOUNDS: [f64; 14] =
@@ -97,8 +99,7 @@ fn a_name_that_no_handler_has_is_in_no_metric_of_the_server() {
     let exported = Exported::new();
     let server = server().observe_operations(exported.telemetry.clone()).middleware(
         async |_: ServerRequest, _: Next| {
-            let code = mcp_sansio::jsonrpc::ErrorCode(7);
-            let error = mcp_sansio::jsonrpc::ErrorObject::new(code, "too many");
+            let error = ErrorObject::new(ErrorCode(7), "too many");
             Err(HandlerError::Protocol(error))
         },
     );
@@ -112,4 +113,35 @@ fn a_name_that_no_handler_has_is_in_no_metric_of_the_server() {
             assert!(!point.contains_key(absent), "{point:?}");
         }
     }
+}
+
+#[test]
+fn a_metric_of_the_client_names_no_code_that_only_its_server_has_chosen() {
+    let answers = [(1_764_524_612_345, "_OTHER"), (-1, "_OTHER"), (-32603, "-32603")];
+    for (code, expected) in answers {
+        let server = Server::new("s", "1").tool("fail", "", move |_: Call<NoArguments>| {
+            let error = ErrorObject::new(ErrorCode(code), "the message");
+            Err::<String, _>(HandlerError::Protocol(error))
+        });
+        let exported = Exported::new();
+        let host = host(Revision::LATEST).observe_operations(exported.telemetry.clone());
+        let (client, mut pair) = connect(&server, &host);
+        pair.run(client.call_tool("fail", &NoArguments {})).unwrap_err();
+        let point = exported.point("mcp.client.operation.duration", "tools/call");
+        assert_eq!(point["rpc.response.status_code"], expected);
+        assert_eq!(point["error.type"], expected);
+        let span = attributes(&exported.span("tools/call fail", SpanKind::Client));
+        assert_eq!(span["error.type"], code.to_string());
+    }
+}
+
+#[test]
+fn a_name_that_its_server_does_not_know_is_in_no_metric_of_the_client() {
+    // Rule: [TRACE-014] [TRACE-015].
+    let (_, here, client, mut pair) = observed(Revision::LATEST);
+    for name in ["made", "up"] {
+        pair.run(client.call_tool(name, &NoArguments {})).unwrap_err();
+    }
+    let point = here.point("mcp.client.operation.duration", "tools/call");
+    assert!(!point.contains_key("gen_ai.tool.name"), "{point:?}");
 }

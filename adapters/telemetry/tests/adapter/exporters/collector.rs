@@ -37,7 +37,9 @@ impl Collector {
                 if sender.send(export).is_err() {
                     return;
                 }
-                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+                stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+                    .unwrap();
             }
         });
         Self { address, exports }

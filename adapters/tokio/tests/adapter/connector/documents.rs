@@ -13,6 +13,8 @@ async fn fetch(answer: impl Into<Vec<u8>>) -> Result<Vec<u8>, FetchError> {
         let (mut stream, _) = listener.accept().await.unwrap();
         let head = read_request(&mut stream).await.unwrap();
         assert!(head.starts_with("GET /keys?of=1 HTTP/1.1\r\n"), "{head}");
+        let accept = "accept: application/mcp-server-card+json, */*;q=0.9\r\n";
+        assert!(head.to_ascii_lowercase().contains(accept), "{head}");
         // The client closes the connection once it has read enough.
         let _hung_up = stream.write_all(&answer).await;
     });
@@ -26,6 +28,7 @@ fn sent<F: Future + Send + 'static>(future: F) -> F {
 
 #[tokio::test]
 async fn the_document_is_the_body_of_a_200_response() {
+    // Rule: [CARD-027].
     let answer = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{\"\r\n4\r\na\":1\r\n1\r\n}\r\n0\r\n\r\n";
     assert_eq!(fetch(answer).await.unwrap(), br#"{"a":1}"#);
 }

@@ -11,7 +11,7 @@ use core::fmt;
 
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::Resource;
-use mcp_sansio_handlers::extension::HostExtension;
+use mcp_sansio_handlers::extension::Extension;
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Client, ClientError, Host};
 use mcp_sansio_sync::Mutex;
@@ -49,7 +49,7 @@ const CACHE_BYTES: usize = 16 << 20;
 /// ```
 #[must_use]
 pub fn declare<K: Threading>(host: Host<K>) -> Host<K> {
-    match HostExtension::new(ID) {
+    match Extension::new(ID) {
         Ok(extension) => host.extension(extension),
         // The identifier is valid.
         Err(_) => host,

@@ -1,7 +1,7 @@
 //! A server with skills of every kind, and clients of it.
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson};
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
+use mcp_sansio::{ErrorCode, Revision, Revisions};
 use mcp_sansio_extensions::skills::{
     self, Frontmatter, GeneratedSkill, ServedSkills, SkillClient, SkillSet, SkillSetBuilder,
 };

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use mcp_sansio::Capability;
 use mcp_sansio::jsonrpc::Json;
-use mcp_sansio::protocol::{
-    CacheHints, Capability, Resource, ResourceTemplate, TextResourceContents,
-};
+use mcp_sansio::protocol::{CacheHints, Resource, ResourceTemplate, TextResourceContents};
 use mcp_sansio_extensions::skills::{
     GET_SKILL, GetSkillParams, GetSkillResult, ID, LIST_SKILLS, ListSkillsParams, ListSkillsResult,
     READ_DIRECTORY, ReadDirectoryParams, ReadDirectoryResult, SkillResource,
 };
-use mcp_sansio_handlers::extension::ServerExtension;
+use mcp_sansio_handlers::extension::Extension;
 use mcp_sansio_handlers::{Call, HandlerError, ReadResource, Server};
 use serde_json::{Value, json};
 
@@ -85,7 +84,7 @@ impl Forged {
     pub(crate) fn server_with(&self, settings: &Value) -> Server {
         let (list, get, directory, read) = (self.clone(), self.clone(), self.clone(), self.clone());
         let to_json = |value: &Value| Json::from_serialize(value).expect("JSON");
-        let extension = ServerExtension::new(ID)
+        let extension = Extension::new(ID)
             .and_then(|extension| extension.settings(settings))
             .expect("valid")
             .requires(Capability::Resources)

@@ -3,9 +3,8 @@
 use core::num::NonZeroUsize;
 use core::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::protocol::{CacheHints, ReadResourceResult, ResourceContents, SubscriptionFilter};
+use mcp_sansio::{ErrorCode, Revision};
 use mcp_sansio_extensions::skills::{
     Frontmatter, GeneratedSkill, ID, ServedSkills, Skill, SkillDigest, SkillSet, SkillSetBuilder,
     SkillSetError,

@@ -5,9 +5,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Catalog;
-use super::item::{CompletedArgument, ItemKind, Target};
+use super::item::{CompletedArgument, Item, ItemId, ItemKind, Target};
 use super::runs_as_task;
+use super::{Catalog, has_variable};
 use crate::Caller;
 use crate::envelope::Written;
 use crate::gate::{Refusal, SubjectKind};
@@ -140,6 +140,17 @@ impl Catalog {
             || (self.resources.get(uri).is_none() && self.find_template(uri).is_none())
     }
 
+    /// Returns whether a prompt that lists its arguments, or a template, has none of this name.
+    fn lacks_argument(&self, item: ItemId, name: &str) -> bool {
+        match self.item(item) {
+            Some(Item::Prompt(Prompt { arguments: Some(arguments), .. })) => {
+                !arguments.is_empty() && arguments.iter().all(|argument| argument.name != name)
+            }
+            Some(Item::ResourceTemplate(template)) => !has_variable(&template.uri_template, name),
+            _ => false,
+        }
+    }
+
     // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
     // MCP 2026-07-28 server/utilities/completion#error-handling [COMP-004]
     fn resolve_completion(
@@ -173,6 +184,9 @@ impl Catalog {
         let named = argument.and_then(|it| text(&it, "value").and_then(|_| text(&it, "name")));
         let name =
             named.ok_or_else(|| wrong("`argument` must have the strings `name` and `value`"))?;
+        if self.lacks_argument(item, &name) {
+            return Err(wrong("there is no argument of this name"));
+        }
         // MCP 2025-06-18 server/utilities/completion#requesting-completions [COMP-002]
         if revision >= Revision::V2025_06_18
             && let Some(context) = params.get_present("context")

@@ -15,6 +15,7 @@ fn catalog() -> Catalog {
     let must = PromptArgument::new("must").required(true);
     let may = PromptArgument::new("may");
     catalog.add_prompt(Prompt::new("p").arguments([must, may])).unwrap();
+    catalog.add_prompt(Prompt::new("free")).unwrap();
     catalog
 }
 
@@ -146,14 +147,24 @@ fn a_resource_must_be_listed_or_match_a_template() {
 fn a_completion_requires_a_known_prompt_or_resource_template() {
     // Rule: [COMP-001] [COMP-002] [COMP-004].
     let method = Method::CompletionComplete;
-    let argument = r#""argument":{"name":"n","value":""}"#;
-    for reference in [
-        r#"{"type":"ref/prompt","name":"p"}"#,
-        r#"{"type":"ref/resource","uri":"db://{table}/{+path}"}"#,
-        r#"{"type":"ref/resource","uri":"db://users/1"}"#,
-        r#"{"type":"ref/resource","uri":"mem://a"}"#,
+    let argument = r#""argument":{"name":"may","value":""}"#;
+    for (reference, name, known) in [
+        (r#"{"type":"ref/prompt","name":"p"}"#, "may", true),
+        (r#"{"type":"ref/prompt","name":"p"}"#, "n", false),
+        (r#"{"type":"ref/prompt","name":"free"}"#, "n", true),
+        (r#"{"type":"ref/resource","uri":"db://{table}/{+path}"}"#, "path", true),
+        (r#"{"type":"ref/resource","uri":"db://{table}/{+path}"}"#, "+path", false),
+        (r#"{"type":"ref/resource","uri":"db://users/1"}"#, "table", true),
+        (r#"{"type":"ref/resource","uri":"db://users/1"}"#, "users", false),
+        (r#"{"type":"ref/resource","uri":"mem://a"}"#, "n", true),
     ] {
-        passes(method, &alloc::format!(r#"{{"ref":{reference},{argument}}}"#));
+        let argument = alloc::format!(r#"{{"name":"{name}","value":""}}"#);
+        let params = alloc::format!(r#"{{"ref":{reference},"argument":{argument}}}"#);
+        if known {
+            passes(method, &params);
+        } else {
+            assert_eq!(refused(method, &params), "there is no argument of this name");
+        }
         let none = alloc::format!(r#"{{"ref":{reference},"argument":{{"name":"n"}}}}"#);
         assert!(refused(method, &none).contains("`argument`"));
     }
@@ -185,23 +196,24 @@ fn a_completion_refers_to_its_item_and_argument() {
     // Rule: [COMP-001].
     let catalog = catalog();
     let template = catalog.find_template("db://users/1").unwrap().template();
-    for (reference, item) in [
-        (r#"{"type":"ref/prompt","name":"p"}"#, catalog.prompts.resolve("p").unwrap().0),
-        (r#"{"type":"ref/resource","uri":"db://{table}/{+path}"}"#, template),
-        (r#"{"type":"ref/resource","uri":"db://users/1"}"#, template),
+    for (reference, name, item) in [
+        (r#"{"type":"ref/prompt","name":"p"}"#, "may", catalog.prompts.resolve("p").unwrap().0),
+        (r#"{"type":"ref/resource","uri":"db://{table}/{+path}"}"#, "path", template),
+        (r#"{"type":"ref/resource","uri":"db://users/1"}"#, "path", template),
         (
             r#"{"type":"ref/resource","uri":"mem://a"}"#,
+            "n",
             catalog.resources.resolve("mem://a").unwrap().0,
         ),
     ] {
         let params =
-            alloc::format!(r#"{{"ref":{reference},"argument":{{"name":"n","value":""}}}}"#);
+            alloc::format!(r#"{{"ref":{reference},"argument":{{"name":"{name}","value":""}}}}"#);
         let method = Method::CompletionComplete;
         let caller = &Caller::OWNER;
         let target =
             catalog.resolve(method, None, &raw(&params), Revision::LATEST, caller).unwrap();
         let Target::Completion(argument) = target else { panic!("{target:?}") };
-        assert_eq!((argument.item(), argument.name()), (item, "n"));
+        assert_eq!((argument.item(), argument.name()), (item, name));
     }
 }
 

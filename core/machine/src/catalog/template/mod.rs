@@ -6,8 +6,8 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::uri::decode_percent;
-pub use expression::InvalidTemplate;
+use super::uri::{decode_percent, encoded_byte};
+use crate::InvalidValue;
 use expression::{Piece, parse};
 
 /// The maximum length of a URI that is matched with templates, in bytes: slightly more than the
@@ -19,9 +19,9 @@ pub const TEMPLATE_URI_LENGTH_MAX: usize = 8192;
 ///
 /// # Errors
 ///
-/// The template is invalid: see [`InvalidTemplate`].
+/// The template is invalid: the fault of its author.
 // MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
-pub fn check_template(template: &str) -> Result<(), InvalidTemplate> {
+pub fn check_template(template: &str) -> Result<(), InvalidValue> {
     parse(template).map(|_| ())
 }
 
@@ -43,6 +43,7 @@ pub fn has_variable(template: &str, name: &str) -> bool {
 ///   these, but leaves the query to a later `{?q}` and the fragment to a later `{#part}`.
 /// * `{/seg}`, `{.ext}`, `{#part}`, `{;p}`, `{?q}` and `{&q}` may be absent, and then have no pair.
 ///   Query parameters may be in any order; parameters that are not in the template do not match.
+/// * `{id:3}` is at most three characters; what is percent-encoded counts as what it encodes.
 /// * If several readings match, earlier variables are as long as possible.
 /// * A list (`{path*}`) is one value with its separators; a list of parameters (`{?rest*}`) gives a
 ///   pair for each parameter, with its own name.
@@ -61,13 +62,29 @@ pub fn match_template(template: &str, uri: &str) -> Option<Vec<(String, String)>
         return None;
     }
     let pieces = parse(template).ok()?;
-    let reached = reach(&pieces, uri.as_bytes());
-    collect(&pieces, &reached, uri)
+    let starts = character_starts(uri.as_bytes());
+    let reached = reach(&pieces, uri.as_bytes(), &starts);
+    collect(&pieces, &reached, &starts, uri)
+}
+
+/// Returns the positions in `uri` at which a character begins, percent-encoded or not, and its end.
+// RFC 6570 section 2.4.1: a prefix counts characters, and does not split what encodes one.
+fn character_starts(uri: &[u8]) -> Vec<bool> {
+    let mut starts = vec![false; uri.len() + 1];
+    starts[uri.len()] = true;
+    let mut at = 0;
+    while let Some(byte) = uri.get(at) {
+        let encoded = (*byte == b'%').then(|| encoded_byte(&uri[at + 1..])).flatten();
+        // Not within a character of several bytes.
+        starts[at] = encoded.unwrap_or(*byte) & 0xC0 != 0x80;
+        at += if encoded.is_some() { 3 } else { 1 };
+    }
+    starts
 }
 
 /// Computes for each piece the positions in `uri` from which it and all later pieces match to the
 /// end. Works backwards, so that no reading is tried twice.
-fn reach(pieces: &[Piece<'_>], uri: &[u8]) -> Vec<Vec<bool>> {
+fn reach(pieces: &[Piece<'_>], uri: &[u8], starts: &[bool]) -> Vec<Vec<bool>> {
     let mut last = vec![false; uri.len() + 1];
     last[uri.len()] = true;
     let mut rows = vec![last];
@@ -82,16 +99,26 @@ fn reach(pieces: &[Piece<'_>], uri: &[u8]) -> Vec<Vec<bool>> {
                 }
             }
             Piece::Value { lead, stops, .. } | Piece::Pairs { lead, stops, .. } => {
-                // Whether a run of at least one character starts here that the rest can follow.
-                let mut run = false;
+                let length_max = piece.length_max();
+                // The characters of the shortest run from here that the rest can follow.
+                let mut shortest: Option<usize> = None;
                 for at in (0..=uri.len()).rev() {
                     let byte = uri.get(at);
-                    let led = lead.is_some_and(|lead| byte == Some(&lead)) && run;
-                    run = byte.is_some_and(|byte| !stops.contains(byte)) && (run || after[at + 1]);
-                    row[at] = if lead.is_some() { led || after[at] } else { run };
+                    let fits = |length: Option<usize>| length.is_some_and(|it| it <= length_max);
+                    let led = lead.is_some_and(|lead| byte == Some(&lead)) && fits(shortest);
+                    shortest = match byte {
+                        Some(byte) if !stops.contains(byte) => {
+                            let rest = if after[at + 1] { Some(0) } else { shortest };
+                            rest.map(|rest| rest + usize::from(starts[at]))
+                        }
+                        _ => None,
+                    };
+                    row[at] = if lead.is_some() { led || after[at] } else { fits(shortest) };
                 }
             }
         }
+        // A piece does not begin within a character.
+        row.iter_mut().zip(starts).for_each(|(reached, starts)| *reached &= *starts);
         rows.push(row);
     }
     rows.reverse();
@@ -102,6 +129,7 @@ fn reach(pieces: &[Piece<'_>], uri: &[u8]) -> Vec<Vec<bool>> {
 fn collect(
     pieces: &[Piece<'_>],
     reached: &[Vec<bool>],
+    starts: &[bool],
     uri: &str,
 ) -> Option<Vec<(String, String)>> {
     let mut found = Vec::new();
@@ -110,45 +138,47 @@ fn collect(
         return None;
     }
     for (piece, after) in pieces.iter().zip(&reached[1..]) {
+        let (from, max) = (&uri.as_bytes()[at..], piece.length_max());
         match piece {
             Piece::Literal(text) => at += text.len(),
-            Piece::Value { lead, stops, name, length_max } => {
-                let Some((start, end)) = longest(*lead, stops, after, uri.as_bytes(), at) else {
-                    continue;
-                };
-                let value = decode_percent(uri.get(start..end)?)?;
-                if length_max.is_some_and(|max| value.chars().count() > max) {
-                    return None;
-                }
-                found.push((String::from(*name), value));
-                at = end;
+            Piece::Value { lead, stops, name, .. } => {
+                let run = longest(*lead, stops, max, &after[at..], &starts[at..], from);
+                let Some((start, end)) = run else { continue };
+                found.push((String::from(*name), decode_percent(&uri[at + start..at + end])?));
+                at += end;
             }
             Piece::Pairs { lead, stops, separator, names, open } => {
-                let Some((start, end)) = longest(*lead, stops, after, uri.as_bytes(), at) else {
-                    continue;
-                };
-                let pairs = uri.get(start..end)?;
-                take_pairs(pairs.split(char::from(*separator)), names, *open, &mut found)?;
-                at = end;
+                let run = longest(*lead, stops, max, &after[at..], &starts[at..], from);
+                let Some((start, end)) = run else { continue };
+                let pairs = uri[at + start..at + end].split(char::from(*separator));
+                take_pairs(pairs, names, *open, &mut found)?;
+                at += end;
             }
         }
     }
     Some(found)
 }
 
-/// Returns the longest run of characters at `at`, after `lead`, that the rest can follow.
+/// Returns the longest run of at most `length_max` characters of `uri`, after `lead`, that the rest
+/// can follow.
 fn longest(
     lead: Option<u8>,
     stops: &[u8],
+    length_max: usize,
     after: &[bool],
+    starts: &[bool],
     uri: &[u8],
-    at: usize,
 ) -> Option<(usize, usize)> {
-    if lead.is_some() && uri.get(at) != lead.as_ref() {
+    if lead.is_some() && uri.first() != lead.as_ref() {
         return None;
     }
-    let start = at + usize::from(lead.is_some());
-    let run = uri[start..].iter().take_while(|byte| !stops.contains(byte)).count();
+    let start = usize::from(lead.is_some());
+    let mut characters = 0;
+    let fits = |(byte, starts): &(&u8, &bool)| {
+        characters += usize::from(**starts);
+        !stops.contains(byte) && characters <= length_max
+    };
+    let run = uri[start..].iter().zip(&starts[start..]).take_while(fits).count();
     let end = (start + 1..=start + run).rev().find(|end| after[*end])?;
     Some((start, end))
 }
@@ -156,20 +186,22 @@ fn longest(
 /// Takes `name=value` pairs, each name at most once. `open` allows other names too.
 fn take_pairs<'u>(
     pairs: impl Iterator<Item = &'u str>,
-    names: &[&str],
+    names: &[(&str, usize)],
     open: bool,
     found: &mut Vec<(String, String)>,
 ) -> Option<()> {
     let mut seen = vec![false; names.len()];
     for pair in pairs {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        match names.iter().position(|known| *known == name) {
+        let value = decode_percent(value)?;
+        match names.iter().position(|(known, _)| *known == name) {
             Some(index) if !core::mem::replace(&mut seen[index], true) => {
-                found.push((name.into(), decode_percent(value)?));
+                if value.chars().count() > names[index].1 {
+                    return None;
+                }
+                found.push((name.into(), value));
             }
-            None if open && !name.is_empty() => {
-                found.push((decode_percent(name)?, decode_percent(value)?));
-            }
+            None if open && !name.is_empty() => found.push((decode_percent(name)?, value)),
             _ => return None,
         }
     }
@@ -217,6 +249,14 @@ mod tests {
             ("f:x{?rest*}", "f:x?b=1&a=2", "b=1 a=2"),
             ("f:{id:3}", "f:abc", "id=abc"),
             ("{+uri}", "any:thing/at#all", "uri=any:thing/at#all"),
+            ("f:{id:2}{+rest}", "f:abc/d", "id=ab rest=c/d"),
+            ("f:{id:2}{name}", "f:%C3%A9%20x", "id=é  name=x"),
+            ("f:{id:1}{name}", "f:éü", "id=é name=ü"),
+            ("f:{a}{b:2}", "f:xy%25", "a=xy b=%"),
+            ("f:{a}4{+b}", "f:x4%41", "a=x b=A"),
+            ("f:x{/a:1}{/b}", "f:x/1/2", "a=1 b=2"),
+            ("f:x{/a:1}{/b}", "f:x/12", "b=12"),
+            ("f:x{?q:2}", "f:x?q=%20y", "q= y"),
         ] {
             assert_eq!(matched(template, uri).as_deref(), Some(values), "{template} {uri}");
         }
@@ -240,6 +280,8 @@ mod tests {
             ("a:x{?q}", "a:x?q=1&q=2"),
             ("a:x{?rest*}", "a:x?=1"),
             ("a:{id:3}", "a:abcd"),
+            ("a:{id:2}/{x}", "a:abc/d"),
+            ("a:x{?q:2}", "a:x?q=abc"),
             ("a:{id}", "a:%FF"),
             ("a:{id}", "a:%4"),
         ] {
@@ -258,6 +300,29 @@ mod tests {
         assert_eq!(match_template("a:{id}", &longer), None);
     }
 
+    /// Expands a template of expressions with one variable each.
+    fn expand(template: &str, values: &[(String, String)]) -> String {
+        let mut parts = template.split(['{', '}']);
+        let mut uri = String::from(parts.next().unwrap());
+        for expression in parts.filter(|part| !part.is_empty()) {
+            let variable = expression.trim_start_matches(['+', '/', '.']);
+            let (name, prefix) = variable.split_once(':').unwrap_or((variable, "9999"));
+            let Some((_, value)) = values.iter().find(|(known, _)| known == name) else { continue };
+            uri += expression.split('v').next().unwrap().trim_start_matches('+');
+            for c in value.chars().take(prefix.parse().unwrap()) {
+                let is_reserved = expression.starts_with('+') && c == '/';
+                if c.is_ascii_alphanumeric() || c == '.' || is_reserved {
+                    uri.push(c);
+                    continue;
+                }
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    uri += &alloc::format!("%{byte:02X}");
+                }
+            }
+        }
+        uri
+    }
+
     proptest::proptest! {
         #[test]
         fn no_text_panics_the_matcher(
@@ -267,6 +332,24 @@ mod tests {
             let found = match_template(&template, &uri);
             proptest::prop_assert!(found.is_none() || check_template(&template).is_ok());
             let _checked = super::super::uri::check_uri(&uri);
+        }
+
+        #[test]
+        fn the_values_of_an_expanded_template_expand_to_the_same_uri(
+            variables in proptest::collection::vec(
+                (proptest::option::of(1..4_usize), 0..4_usize, "[a-c é]{1,5}"), 1..5,
+            ),
+        ) {
+            let (mut template, mut values) = (String::from("a:"), Vec::new());
+            for (index, (prefix, operator, value)) in variables.iter().enumerate() {
+                let operator = ["", "+", "/", "."][*operator];
+                let prefix = prefix.map_or_else(String::new, |prefix| alloc::format!(":{prefix}"));
+                template += &alloc::format!("{{{operator}v{index}{prefix}}}");
+                values.push((alloc::format!("v{index}"), value.clone()));
+            }
+            let uri = expand(&template, &values);
+            let found = match_template(&template, &uri).expect("an expansion matches");
+            proptest::prop_assert_eq!(expand(&template, &found), uri);
         }
 
         #[test]

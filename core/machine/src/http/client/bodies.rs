@@ -1,5 +1,7 @@
 //! Handles the bodies of responses, message by message.
 
+use alloc::format;
+
 use crate::Instant;
 use crate::binding::After;
 use crate::http::ExchangeId;
@@ -77,7 +79,11 @@ impl Client {
             }
             // A call whose headers are being corrected waits for another exchange.
             if self.exchanges.get(id).is_some_and(|exchange| exchange.message.is_some()) {
-                let failure = TransportFailure::InvalidResponse(what.into());
+                let what = match TransportFailure::excerpt(&body) {
+                    Some(text) => format!("{what}: {text}").into(),
+                    None => what.into(),
+                };
+                let failure = TransportFailure::InvalidResponse(what);
                 self.peer.fail_call(request, Failure::Transport(failure), now);
             }
         }
@@ -115,10 +121,18 @@ impl Client {
         let (Ok(Frame::Single(JsonRpc::Response(response))), Some((own, asks, revision))) =
             (&frame, request)
         else {
-            return self.process(frame, now);
+            // A listen stream is that of its subscription.
+            let listens = request.filter(|(_, asks, _)| *asks == RequestKind::Listen);
+            self.peer.set_stream(listens.map(|(own, ..)| own));
+            self.process(frame, now);
+            return self.peer.set_stream(None);
         };
         if revision.is_none() {
             return match &response.outcome {
+                Ok(result) if self.tools.call_waiting_for(own).is_some() => {
+                    let _all_are_kept = self.take_note_of_tools(own, result);
+                    self.process(frame, now);
+                }
                 // An error without an id refers to the request that the exchange carried. No other
                 // response to that request will arrive.
                 Err(error) if response.id.is_none() && self.peer.is_pending(own) => {
@@ -136,7 +150,7 @@ impl Client {
         }
         match (asks, &response.outcome) {
             // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-032]
-            (RequestKind::CallTool, Err(error)) if error.code == ErrorCode::HEADER_MISMATCH => {
+            (_, Err(error)) if is_mismatch(asks, error) => {
                 let error = error.clone().into_owned();
                 if !self.correct_headers(id, &error, now) {
                     self.answer_with(own, error, now);
@@ -240,10 +254,9 @@ impl Client {
             }
             (MessageKind::Request(request, asks), Some(error)) if addressed => {
                 let request = *request;
-                let mismatch = error.code == ErrorCode::HEADER_MISMATCH
-                    && *asks == RequestKind::CallTool
-                    && message.revision.is_some();
-                if mismatch {
+                // Some servers refuse so in sessions of older revisions, too, where no header is due:
+                // what they miss can be sent all the same.
+                if is_mismatch(*asks, &error) {
                     if let Some(error) = self.correct_message(message, error, now) {
                         self.answer_with(request, error, now);
                     }
@@ -274,6 +287,11 @@ impl ErrorResponse {
             _ => TransportFailure::Status { status, retry_after, error, body },
         }
     }
+}
+
+/// Returns whether a call of a tool was refused for its headers.
+fn is_mismatch(asks: RequestKind, error: &ErrorObject<'_>) -> bool {
+    asks == RequestKind::CallTool && error.code == ErrorCode::HEADER_MISMATCH
 }
 
 /// Returns whether a response answers the request with this id, which its exchange carried. An error

@@ -8,7 +8,7 @@ use mcp_sansio_sync::Arc;
 
 use crate::binding::{Field, HeaderFields};
 use crate::http::ExchangeId;
-use crate::http::header_params::UnsendableArgument;
+use crate::http::header_params::UnsendableCall;
 use crate::peer::outbox::Part;
 use crate::peer::{DeliveryFailed, Event, Failure, TransportFailure};
 use crate::protocol::Method;
@@ -210,6 +210,12 @@ impl Client {
                 exchange.session = session;
                 fields
             }
+            Err(UnsendableCall::Unlisted { tool }) => {
+                if let Some(message) = exchange.message {
+                    self.look_up_tool(message, tool, now);
+                }
+                return None;
+            }
             Err(error) => {
                 if let Some(id) = exchange.request_id() {
                     let what = alloc::string::ToString::to_string(&error);
@@ -238,7 +244,7 @@ impl Client {
     }
 
     /// Returns the header fields of an exchange, and the number of the session that they name.
-    fn fields(&self, exchange: &Exchange) -> Result<(Vec<Field>, Option<u32>), UnsendableArgument> {
+    fn fields(&self, exchange: &Exchange) -> Result<(Vec<Field>, Option<u32>), UnsendableCall> {
         const EVENTS: &str = "text/event-stream";
         const BOTH: &str = "application/json, text/event-stream";
         /// The number of fields of a tool call without mirrored arguments.
@@ -279,12 +285,15 @@ impl Client {
     }
 
     /// Returns the fields that the application set for the call of an exchange. All requests of
-    /// the call have them, also those of its input rounds and those that resume its stream.
+    /// the call have them, also those of its input rounds, those that resume its stream, and those
+    /// that read the list of tools for it.
     fn fields_of_call(&self, exchange: &Exchange) -> Option<&HeaderFields> {
         if self.call_fields.is_empty() {
             return None;
         }
-        self.call_fields.get(self.peer.call_of_application(exchange.request_id()?)?)
+        let request = exchange.request_id()?;
+        let request = self.tools.call_waiting_for(request).unwrap_or(request);
+        self.call_fields.get(self.peer.call_of_application(request)?)
     }
 
     // ------------------------------------------------------------------ end of exchanges

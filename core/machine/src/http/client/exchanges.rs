@@ -120,6 +120,12 @@ impl Stream {
             fault: None,
         }
     }
+
+    /// Returns whether the current exchange has been open for `time`. What ends it then is an
+    /// intermediary that found it idle, for example.
+    pub(super) fn has_stood(&self, time: Duration, now: Instant) -> bool {
+        now.saturating_since(self.since) >= time
+    }
 }
 
 /// A stream that waits to be resumed, or a message that waits to be sent again.
@@ -318,6 +324,12 @@ impl Exchange {
     pub(super) fn has_lost_session(&self) -> bool {
         let unknown = matches!(&self.receiving, Receiving::ErrorBody(body) if body.status == 404);
         unknown && self.session.is_some()
+    }
+
+    /// Returns whether it is for a subscription, which has no end.
+    pub(super) fn listens(&self) -> bool {
+        let request = self.message.as_ref().and_then(Message::request);
+        request.is_some_and(|(_, asks)| asks == RequestKind::Listen)
     }
 
     /// Returns the id of the request that it carries or resumes.

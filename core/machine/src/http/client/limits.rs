@@ -40,10 +40,12 @@ pub struct ClientLimits {
     /// is restarted. No attempt is made after the timeout of the call; for the others, the server
     /// may ask for a delay up to [`Timeouts::call`](crate::peer::Timeouts::call).
     pub retries_max: u32,
-    /// Tools whose arguments are mirrored into headers. 1,024; the least recently listed tools are
-    /// evicted first.
+    /// Tools whose header parameters are known. 1,024; tools without mirrored arguments are evicted
+    /// first, then those listed least recently. 0: no argument is mirrored into headers.
     pub mirrored_tools_max: usize,
-    /// Pages of `tools/list` that are read to refresh the header parameters of one tool. 32.
+    /// Pages of `tools/list` that are read to find the header parameters of one tool: before its
+    /// first call, if it was not listed on this connection, and after a call that was refused for
+    /// its headers. 32. 0: calls do not read the list.
     pub refresh_pages_max: u32,
     /// How long the rest of a response may take after the JSON-RPC response has arrived, and the
     /// body of a refusal. 2 s: servers end the stream with the response; a stream that continues is

@@ -112,8 +112,7 @@ impl Client {
         now: Instant,
     ) {
         let Some(mut stream) = stream else { return };
-        // The stream was idle for a while, and an intermediary closed the connection.
-        let stood_long = now.saturating_since(stream.since) >= self.options.backoff.ceiling;
+        let stood_long = stream.has_stood(self.options.backoff.ceiling, now);
         // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [SSE-009]: a
         // server that sends a reconnection delay wants to be polled, for as long as it likes.
         let polled = stream.retry.is_some();

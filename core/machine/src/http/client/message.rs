@@ -1,13 +1,12 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use bytestring::ByteString;
 
 use crate::binding::Field;
 use crate::http::field_value;
-use crate::http::header_params::UnsendableArgument;
+use crate::http::header_params::{HeaderParams, UnsendableCall};
 use crate::jsonrpc::{Members, RawJson};
 use crate::peer::outbox::Part;
 use crate::protocol::Method;
@@ -27,8 +26,10 @@ pub(super) struct Message {
     members: u32,
     /// Times that it was sent again because its session had ended.
     pub(super) resends: u32,
-    /// Its headers have already been corrected once.
+    /// The list of tools has been read since its headers were refused.
     pub(super) corrected: bool,
+    /// The list of tools has been read before it was sent.
+    pub(super) looked_up: bool,
     /// The attempts to send it again, or for a listen stream that was open before, to open it again.
     pub(super) attempts: Option<Attempts>,
 }
@@ -78,8 +79,8 @@ impl Message {
             _ => MessageKind::Answer,
         };
         let text = text.into();
-        let (resends, corrected, attempts) = (0, false, None);
-        Self { kind, method, text, revision, members, resends, corrected, attempts }
+        let (resends, corrected, looked_up, attempts) = (0, false, false, None);
+        Self { kind, method, text, revision, members, resends, corrected, looked_up, attempts }
     }
 
     /// Returns the id and the kind of a request.
@@ -141,14 +142,16 @@ impl Message {
         session: Option<Revision>,
         tools: &Tools,
         fields: &mut Vec<Field>,
-    ) -> Result<(), UnsendableArgument> {
+    ) -> Result<(), UnsendableCall> {
         let modern = session.filter(|revision| revision.era() == Era::Modern);
         let revision = match self.request() {
             // MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [HDR-003]
             Some(_) => self.revision,
             None => modern,
         };
-        let Some(revision) = revision else { return Ok(()) };
+        let Some(revision) = revision else {
+            return if tools.is_mirrored_in_sessions { self.mirror(tools, fields) } else { Ok(()) };
+        };
         fields.push((VERSION.into(), ByteString::from_static(revision.as_str())));
         let name = match (self.method, &self.kind) {
             (Some(method), _) => ByteString::from_static(method.as_str()),
@@ -177,25 +180,57 @@ impl Message {
         let (subject, arguments) = self.subject(key);
         let Some(subject) = subject else { return Ok(()) };
         fields.push(("mcp-name".into(), encoded(&subject)));
+        if self.method != Some(Method::ToolsCall) {
+            return Ok(());
+        }
         // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-008]
-        if self.method == Some(Method::ToolsCall)
-            && let Some(header_params) = tools.header_params(&subject)
-        {
-            let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
-            for (name, value) in header_params.fields(&arguments)? {
-                let value = ByteString::from(value.into_owned());
-                fields.push((name.to_ascii_lowercase().into(), value));
+        match tools.header_params(&subject) {
+            Some(Ok(header_params)) => push_mirrored(header_params, arguments, fields)?,
+            // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-016]
+            Some(Err(reason)) => {
+                let (tool, reason) = (subject.into_owned(), reason.clone());
+                return Err(UnsendableCall::Rejected { tool, reason });
             }
+            None if self.corrected || self.looked_up => {}
+            None => return Err(UnsendableCall::Unlisted { tool: subject.into_owned() }),
         }
         Ok(())
     }
 
-    /// Returns the tool that a modern `tools/call` calls.
+    /// Adds the fields that mirror the arguments of a call in a session, if the tool was listed.
+    fn mirror(&self, tools: &Tools, fields: &mut Vec<Field>) -> Result<(), UnsendableCall> {
+        if !matches!(self.kind, MessageKind::Request(_, RequestKind::CallTool)) {
+            return Ok(());
+        }
+        let (subject, arguments) = self.subject("name");
+        match subject.and_then(|tool| tools.header_params(&tool)) {
+            Some(Ok(header_params)) => push_mirrored(header_params, arguments, fields),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the tool that a `tools/call` calls.
     pub(super) fn tool_if_called(&self) -> Option<String> {
         let calls = matches!(self.kind, MessageKind::Request(_, RequestKind::CallTool));
-        let (subject, _) = (calls && self.revision.is_some()).then(|| self.subject("name"))?;
+        let (subject, _) = calls.then(|| self.subject("name"))?;
         subject.map(Cow::into_owned)
     }
+}
+
+fn push_mirrored(
+    header_params: &HeaderParams,
+    arguments: Option<RawJson<'_>>,
+    fields: &mut Vec<Field>,
+) -> Result<(), UnsendableCall> {
+    if header_params.is_empty() {
+        return Ok(());
+    }
+    let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
+    for (name, value) in header_params.fields(&arguments)? {
+        let value = ByteString::from(value.into_owned());
+        fields.push((name.to_ascii_lowercase().into(), value));
+    }
+    Ok(())
 }
 
 impl RequestKind {
@@ -211,11 +246,9 @@ impl RequestKind {
     }
 }
 
-impl fmt::Debug for Message {
+crate::partial_debug! {
     /// Omits the body, because logs have many readers.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Message").field("kind", &self.kind).finish_non_exhaustive()
-    }
+    impl Debug for Message { kind, .. }
 }
 
 /// The field with the protocol revision.

@@ -64,8 +64,8 @@ impl Client {
         }
     }
 
-    /// Pauses the queued requests while an exchange is paused, because they may wait for the same
-    /// thing.
+    /// Pauses the requests that are queued, or wait for a list of tools, while an exchange is paused,
+    /// because they may wait for the same thing.
     pub(super) fn pause_queue(&mut self, now: Instant) {
         let still = self.exchanges.any_paused();
         // Requests may return to the queue too, for example when a session is lost.
@@ -73,7 +73,7 @@ impl Client {
         if still == core::mem::replace(&mut self.queue.paused, still) && !grown {
             return;
         }
-        for request in self.queue.request_ids() {
+        for request in self.queue.request_ids().chain(self.tools.corrected()) {
             if still {
                 self.peer.pause_call(request, now);
             } else {

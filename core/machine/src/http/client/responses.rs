@@ -223,6 +223,7 @@ impl Client {
                 self.listen_again_later(message, failure, now);
             }
             Some((request, _)) => {
+                self.fail_lookups(request, &failure, now);
                 self.peer.fail_call(request, Failure::Transport(failure), now);
             }
             None => {

@@ -1,7 +1,6 @@
 //! The session of a legacy server: its id, its end and its renewal.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use bytestring::ByteString;
 
@@ -56,11 +55,9 @@ impl SessionKey {
     }
 }
 
-impl fmt::Debug for SessionKey {
+crate::partial_debug! {
     // MCP 2025-11-25 basic/transports#session-management [SESS-005]
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SessionKey(..)")
-    }
+    impl Debug for SessionKey(..)
 }
 
 impl Client {

@@ -63,15 +63,24 @@ impl Client {
 
     fn receive_event(&mut self, id: ExchangeId, event: &SseEvent<'_>, now: Instant) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let listens = exchange.listens();
         if let Some(stream) = &mut exchange.stream {
             stream.heard = true;
-            stream.attempts.reset();
+            // A subscription has no end: if each attempt brought one event, such as the
+            // acknowledgement, and then the end, a success would not be worth much.
+            if listens && !stream.has_stood(self.options.backoff.ceiling, now) {
+                stream.attempts.keep_one();
+            } else {
+                stream.attempts.reset();
+            }
             if stream.has_had(event) {
                 return;
             }
         }
-        let listens = exchange.purpose == Purpose::Listen && !event.data.is_empty();
-        if listens && exchange.session == Some(self.legacy.number) {
+        if exchange.purpose == Purpose::Listen
+            && !event.data.is_empty()
+            && exchange.session == Some(self.legacy.number)
+        {
             self.legacy.renewals = 0;
         }
         if event.event == "endpoint" {
@@ -173,9 +182,12 @@ impl Client {
         if message.revision.is_some() {
             // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008],
             // MCP 2026-07-28 changelog#major-changes [HCLI-012]: a modern stream cannot be resumed.
-            let Exchange { message: Some(message), stream: Some(stream), .. } = exchange else {
+            let Exchange { message: Some(message), stream: Some(mut stream), .. } = exchange else {
                 return;
             };
+            if stream.has_stood(self.options.backoff.ceiling, now) {
+                stream.attempts.reset();
+            }
             let Some(mut message) = self.try_handshake(message, now) else { return };
             if asks == RequestKind::Listen && (stream.heard || stream.reopened) {
                 message.attempts = Some(stream.attempts);

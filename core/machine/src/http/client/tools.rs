@@ -1,44 +1,53 @@
 //! The tool arguments that are mirrored into headers, as declared by the server's lists of tools.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Instant;
 use crate::http::ExchangeId;
-use crate::http::header_params::HeaderParams;
+use crate::http::header_params::{HeaderParams, InvalidHeaderParam};
 use crate::jsonrpc::{ErrorObject, RawJson};
-use crate::peer::{Event, Violation};
+use crate::peer::{self, Event, Failure, TransportFailure, Violation};
 
 use super::Client;
 use super::message::Message;
 
-/// The tools with mirrored arguments, and the calls that wait for a refreshed list.
+/// The tools that were listed, and the calls that wait for a list.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     known: BTreeMap<String, Known>,
-    /// The names in the order in which they were listed.
-    listed: BTreeMap<u64, String>,
+    /// The names in the order in which they are evicted.
+    listed: BTreeMap<Listed, String>,
     count: u64,
     refreshes: Vec<Refresh>,
+    /// The server has refused a call in a session for want of mirrored arguments.
+    pub(super) is_mirrored_in_sessions: bool,
 }
 
 #[derive(Debug)]
 struct Known {
-    header_params: HeaderParams,
-    listed: u64,
+    /// The error of its definition, if it cannot be called.
+    header_params: Result<HeaderParams, InvalidHeaderParam>,
+    listed: Listed,
 }
 
-/// A call that was refused for its headers, while the list of tools is read again.
+/// Whether a tool needs more than the standard headers, and when it was listed.
+type Listed = (bool, u64);
+
+/// A call whose headers are unknown or were refused, while the list of tools is read.
 #[derive(Debug)]
 struct Refresh {
     call: Message,
-    error: ErrorObject<'static>,
+    /// The refusal, if the call was sent.
+    error: Option<ErrorObject<'static>>,
     tool: String,
     /// The `tools/list` in flight.
     page: i64,
     pages: u32,
+    /// The page has arrived.
+    arrived: bool,
     /// The tool was on the page.
     found: bool,
     /// The cursor of the next page.
@@ -48,8 +57,12 @@ struct Refresh {
 }
 
 impl Tools {
-    pub(super) fn header_params(&self, tool: &str) -> Option<&HeaderParams> {
-        self.known.get(tool).map(|known| &known.header_params)
+    /// Returns the header parameters of a tool, or the error of its definition, if it was listed.
+    pub(super) fn header_params(
+        &self,
+        tool: &str,
+    ) -> Option<Result<&HeaderParams, &InvalidHeaderParam>> {
+        self.known.get(tool).map(|known| known.header_params.as_ref())
     }
 
     /// Returns the calls that wait for a page of tools.
@@ -57,21 +70,36 @@ impl Tools {
         self.refreshes.iter().filter_map(|refresh| refresh.call.request()).map(|(id, _)| id)
     }
 
-    /// Stores the header parameters of a tool.
-    fn learn(&mut self, tool: &str, header_params: HeaderParams, tools_max: usize) {
-        if let Some(old) = self.known.remove(tool) {
+    /// Returns the first call that waits for a page of tools.
+    pub(super) fn call_waiting_for(&self, page: i64) -> Option<i64> {
+        let refresh = self.refreshes.iter().find(|refresh| refresh.page == page)?;
+        refresh.call.request().map(|(id, _)| id)
+    }
+
+    /// Stores the header parameters of a tool, or the error of its definition.
+    fn learn(
+        &mut self,
+        tool: &str,
+        header_params: Result<HeaderParams, InvalidHeaderParam>,
+        tools_max: usize,
+    ) {
+        self.count += 1;
+        let plain = header_params.as_ref().is_ok_and(HeaderParams::is_empty);
+        let listed = (!plain, self.count);
+        if let Some(old) = self.known.insert(tool.into(), Known { header_params, listed }) {
             self.listed.remove(&old.listed);
         }
-        if header_params.is_empty() || tools_max == 0 {
-            return;
+        self.listed.insert(listed, tool.into());
+        while self.known.len() > tools_max {
+            let Some((_, evicted)) = self.listed.pop_first() else { break };
+            self.known.remove(&evicted);
         }
-        while self.known.len() >= tools_max {
-            let Some((_, oldest)) = self.listed.pop_first() else { break };
-            self.known.remove(&oldest);
-        }
-        self.count += 1;
-        self.known.insert(tool.into(), Known { header_params, listed: self.count });
-        self.listed.insert(self.count, tool.into());
+    }
+
+    /// Returns the request in flight for the page at `cursor`.
+    fn page_in_flight(&self, cursor: Option<&str>, peer: &peer::Client) -> Option<i64> {
+        let mut pages = self.refreshes.iter().filter(|it| it.cursor.as_deref() == cursor);
+        pages.find(|it| peer.is_pending(it.page)).map(|it| it.page)
     }
 }
 
@@ -87,7 +115,7 @@ impl Client {
         let text = result.as_str();
         let limit = self.options.limits.mirrored_tools_max;
         let mut cuts = Vec::new();
-        let mut names = Vec::new();
+        let mut names = BTreeSet::new();
         for member in result.members().filter(|member| member.is_named("tools")) {
             let Ok(tools) = member.value.decode::<Vec<RawJson<'_>>>() else { continue };
             let mut bad = Vec::new();
@@ -100,20 +128,18 @@ impl Client {
                 let schema = tool.get("inputSchema").unwrap_or(RawJson::EMPTY_OBJECT);
                 let header_params = HeaderParams::from_schema(&schema);
                 bad.push(header_params.is_err());
-                match header_params {
-                    Ok(header_params) => self.tools.learn(&name, header_params, limit),
-                    Err(fault) => {
-                        self.tools.learn(&name, HeaderParams::default(), limit);
-                        let reason = fault.to_string();
-                        let violation = Violation::ToolExcluded { tool: name.clone(), reason };
-                        self.peer.report(Event::Violation(violation));
-                    }
+                if let Err(fault) = &header_params {
+                    let reason = fault.to_string();
+                    let violation = Violation::ToolExcluded { tool: name.clone(), reason };
+                    self.peer.report(Event::Violation(violation));
                 }
-                names.push(name);
+                self.tools.learn(&name, header_params, limit);
+                names.insert(name);
             }
             cuts.extend(cuts_of(text, &tools, &bad));
         }
-        if let Some(refresh) = self.tools.refreshes.iter_mut().find(|r| r.page == request) {
+        for refresh in self.tools.refreshes.iter_mut().filter(|r| r.page == request) {
+            refresh.arrived = true;
             refresh.found = names.contains(&refresh.tool);
             let next = result.get("nextCursor");
             refresh.next = next.and_then(|cursor| cursor.to_text().map(String::from));
@@ -121,7 +147,7 @@ impl Client {
         (!cuts.is_empty()).then(|| without(text, &cuts))
     }
 
-    // ------------------------------------------------------------------ header mismatch
+    // ------------------------------------------------------------------ calls that wait for a list
 
     /// Handles a call on this exchange that was refused for its headers. Returns whether the
     /// headers are being corrected.
@@ -152,17 +178,37 @@ impl Client {
         }
         let Some(tool) = message.tool_if_called() else { return Some(error) };
         let Some(page) = self.ask_for_tools(None, now) else { return Some(error) };
-        self.tools.refreshes.push(Refresh {
-            call: message,
-            error,
-            tool,
-            page,
-            pages: 1,
-            found: false,
-            next: None,
-            cursor: None,
-        });
+        self.tools.refreshes.push(Refresh::new(message, Some(error), tool, page));
         None
+    }
+
+    /// Reads the list of tools before a call of a tool that was not listed. If the list cannot be
+    /// requested, the call is sent without it.
+    // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-008]
+    pub(super) fn look_up_tool(&mut self, mut call: Message, tool: String, now: Instant) {
+        let mirrors = self.options.limits.mirrored_tools_max > 0;
+        match mirrors.then(|| self.ask_for_tools(None, now)).flatten() {
+            Some(page) => self.tools.refreshes.push(Refresh::new(call, None, tool, page)),
+            None => {
+                call.looked_up = true;
+                self.queue.push_first(call);
+            }
+        }
+    }
+
+    /// Ends the calls that wait for a page of tools which the server refused for want of a valid
+    /// token: it would refuse them too, and the user would be asked to sign in again.
+    pub(super) fn fail_lookups(&mut self, page: i64, failure: &TransportFailure, now: Instant) {
+        let (TransportFailure::Unauthorized { status: 401, .. }
+        | TransportFailure::AuthorizationFailed { .. }) = failure
+        else {
+            return;
+        };
+        let lookups =
+            self.tools.refreshes.iter().filter(|it| it.page == page && it.error.is_none());
+        for (call, _) in lookups.filter_map(|it| it.call.request()) {
+            self.peer.fail_call(call, Failure::Transport(failure.clone()), now);
+        }
     }
 
     /// Continues the calls whose page of tools has arrived or failed. Returns whether there were
@@ -176,13 +222,13 @@ impl Client {
         if !self.peer.is_pending(call) {
             return true;
         }
-        if refresh.found {
+        if refresh.found && self.is_sent_once_listed(&refresh) {
             // Retried once, even with equal headers: the server may have changed in between.
-            refresh.call.corrected = true;
-            self.queue.push_first(refresh.call);
+            self.send_looked_up(refresh);
             return true;
         }
-        if refresh.pages < self.options.limits.refresh_pages_max
+        if !refresh.found
+            && refresh.pages < self.options.limits.refresh_pages_max
             && refresh.next.is_some()
             && refresh.next != refresh.cursor
             && let Some(page) = self.ask_for_tools(refresh.next.as_deref(), now)
@@ -191,21 +237,75 @@ impl Client {
             self.tools.refreshes.push(Refresh { page, pages, cursor, ..refresh });
             return true;
         }
-        // The header parameters are unchanged, so the refusal is final.
-        self.answer_with(call, refresh.error, now);
+        match refresh.error {
+            // The header parameters are unchanged, so the refusal is final.
+            Some(error) => self.answer_with(call, error, now),
+            None => self.send_looked_up(refresh),
+        }
         true
     }
 
-    /// Requests a page of tools. Returns the id of the request.
+    /// Returns whether a call whose tool was found on the list is sent. One that was refused in a
+    /// session, where the code of the error may mean anything, only if it lacked a header.
+    fn is_sent_once_listed(&mut self, refresh: &Refresh) -> bool {
+        if refresh.call.revision.is_some() {
+            return true;
+        }
+        let lacked = !self.tools.is_mirrored_in_sessions
+            && self
+                .tools
+                .header_params(&refresh.tool)
+                .is_some_and(|it| it.is_ok_and(|it| !it.is_empty()));
+        self.tools.is_mirrored_in_sessions |= lacked;
+        lacked
+    }
+
+    /// Sends a call for which the list was read. Later calls of the tool do not read it again,
+    /// unless it did not arrive.
+    fn send_looked_up(&mut self, mut refresh: Refresh) {
+        if refresh.arrived && self.tools.header_params(&refresh.tool).is_none() {
+            let limit = self.options.limits.mirrored_tools_max;
+            self.tools.learn(&refresh.tool, Ok(HeaderParams::default()), limit);
+        }
+        refresh.call.corrected = refresh.error.is_some();
+        refresh.call.looked_up = true;
+        self.queue.push_first(refresh.call);
+    }
+
+    /// Requests a page of tools, unless a request for it is in flight. Returns the id of the request.
     fn ask_for_tools(&mut self, cursor: Option<&str>, now: Instant) -> Option<i64> {
+        if let Some(page) = self.tools.page_in_flight(cursor, &self.peer) {
+            return Some(page);
+        }
         self.take_posts(now);
-        if !self.peer.refresh_tools(cursor, now) {
+        if self.options.limits.refresh_pages_max == 0 || !self.peer.refresh_tools(cursor, now) {
             return None;
         }
         let message = self.next_post()?;
         let (id, _) = message.request()?;
         self.queue.push_first(message);
         Some(id)
+    }
+}
+
+impl Refresh {
+    const fn new(
+        call: Message,
+        error: Option<ErrorObject<'static>>,
+        tool: String,
+        page: i64,
+    ) -> Self {
+        Self {
+            call,
+            error,
+            tool,
+            page,
+            pages: 1,
+            arrived: false,
+            found: false,
+            next: None,
+            cursor: None,
+        }
     }
 }
 
@@ -271,17 +371,22 @@ mod tests {
     }
 
     #[test]
-    fn tools_beyond_the_limit_are_forgotten_oldest_first() {
+    fn tools_beyond_the_limit_are_forgotten_those_without_mirrored_arguments_first() {
         let schema = r#"{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#;
-        let header_params = HeaderParams::from_schema(&RawJson::trusted(schema)).unwrap();
+        let header_params = HeaderParams::from_schema(&RawJson::trusted(schema));
         let mut tools = Tools::default();
         for name in ["one", "two", "one", "three"] {
             tools.learn(name, header_params.clone(), 2);
         }
         assert!(tools.header_params("two").is_none());
         assert!(tools.header_params("one").is_some() && tools.header_params("three").is_some());
-        tools.learn("one", HeaderParams::default(), 2);
+        tools.learn("plain", Ok(HeaderParams::default()), 2);
+        assert!(tools.header_params("plain").is_none());
+        for plain in ["one", "last"] {
+            tools.learn(plain, Ok(HeaderParams::default()), 2);
+        }
         assert!(tools.header_params("one").is_none());
-        assert_eq!((tools.known.len(), tools.listed.len()), (1, 1));
+        assert!(tools.header_params("three").is_some() && tools.header_params("last").is_some());
+        assert_eq!((tools.known.len(), tools.listed.len()), (2, 2));
     }
 }

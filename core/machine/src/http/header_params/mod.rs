@@ -65,10 +65,15 @@ pub(crate) enum InvalidHeaderParam {
     Unreadable,
 }
 
-/// An argument has no header value that every peer would read the same way. The caller has to
-/// change it.
+/// A call has no headers that every peer would read the same way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum UnsendableArgument {
+pub(crate) enum UnsendableCall {
+    /// The tool was not listed on this connection, so its headers are unknown.
+    #[error("the tool `{tool}` was not listed")]
+    Unlisted { tool: String },
+    /// The tool was listed with an invalid definition.
+    #[error("the definition of the tool `{tool}` is invalid: {reason}")]
+    Rejected { tool: String, reason: InvalidHeaderParam },
     /// It is outside the range that a peer reading numbers as binary64 represents exactly.
     #[error("the integer for {header} is not between -(2^53 - 1) and 2^53 - 1")]
     OutOfRange { header: String },
@@ -126,11 +131,11 @@ impl HeaderParams {
     ///
     /// # Errors
     ///
-    /// See [`UnsendableArgument`].
+    /// See [`UnsendableCall`].
     pub(crate) fn fields<'a>(
         &'a self,
         arguments: &'a RawJson<'_>,
-    ) -> Result<impl Iterator<Item = (&'a str, Cow<'a, str>)>, UnsendableArgument> {
+    ) -> Result<impl Iterator<Item = (&'a str, Cow<'a, str>)>, UnsendableCall> {
         let mut fields = Vec::new();
         for (header, occurrence) in self.headers.iter().zip(self.find(arguments)) {
             let value = match occurrence.scalar() {
@@ -143,10 +148,10 @@ impl HeaderParams {
                 Scalar::Boolean(boolean) => Cow::Borrowed(if boolean { "true" } else { "false" }),
                 // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-014]
                 Scalar::OutOfRange => {
-                    return Err(UnsendableArgument::OutOfRange { header: header.clone() });
+                    return Err(UnsendableCall::OutOfRange { header: header.clone() });
                 }
                 Scalar::Repeated(_) => {
-                    return Err(UnsendableArgument::Ambiguous { header: header.clone() });
+                    return Err(UnsendableCall::Ambiguous { header: header.clone() });
                 }
             };
             fields.push((header.as_str(), value));

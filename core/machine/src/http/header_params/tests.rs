@@ -29,7 +29,7 @@ fn all() -> HeaderParams {
 fn fields(
     header_params: &HeaderParams,
     arguments: &str,
-) -> Result<Vec<(String, String)>, UnsendableArgument> {
+) -> Result<Vec<(String, String)>, UnsendableCall> {
     let arguments = RawJson::parse(arguments).expect(arguments);
     let fields = header_params.fields(&arguments)?;
     Ok(fields.map(|(name, value)| (name.into(), value.into())).collect())
@@ -179,7 +179,7 @@ fn a_repeated_argument_is_refused() {
         let refused = check(arguments, &received[usize::from(header.contains("Dry"))..]);
         assert_eq!(refused, Err(HeaderParamMismatch::Repeated { member: member.into() }));
         let unsent = fields(&all(), arguments);
-        assert_eq!(unsent, Err(UnsendableArgument::Ambiguous { header: header.into() }));
+        assert_eq!(unsent, Err(UnsendableCall::Ambiguous { header: header.into() }));
     }
     assert_eq!(check(r#"{"query":1,"query":2}"#, &[]), Ok(()));
 }

@@ -2,6 +2,8 @@
 
 use alloc::boxed::Box;
 
+use mcp_sansio_collections::Key;
+
 use crate::catalog::Catalog;
 use crate::http::{HttpRejection, Status};
 use crate::jsonrpc::{ErrorCode, RequestId};
@@ -11,6 +13,7 @@ use crate::peer::{Applied, CommandError, Request, RequestHandle, ServerCommand, 
 use crate::protocol::Era;
 use crate::{Instant, Revision};
 
+use super::exchange::Exchange;
 use super::{Connection, Server};
 
 impl Server {
@@ -149,11 +152,19 @@ impl Server {
     /// closed it.
     #[must_use]
     pub fn has_open_stream(&self, request: RequestHandle) -> bool {
-        let Some(connection) = self.connections.get(request.connection) else { return false };
-        let channel = connection.machine.channel_of(request);
-        let number = channel.map(|channel| connection.number_of(channel));
-        let stream = number.and_then(|number| connection.streams.get(number));
-        stream.is_some_and(|stream| stream.reader.is_some())
+        self.reader_of(request).is_some()
+    }
+
+    /// Returns the open exchange that carries the messages of a request.
+    pub(super) fn exchange_of(&mut self, request: RequestHandle) -> Option<&mut Exchange> {
+        let key = self.reader_of(request)?;
+        self.exchanges.get_mut(key)
+    }
+
+    fn reader_of(&self, request: RequestHandle) -> Option<Key> {
+        let connection = self.connections.get(request.connection)?;
+        let number = connection.number_of(connection.machine.channel_of(request)?);
+        connection.streams.get(number)?.reader
     }
 
     /// Returns the legacy session of a request.

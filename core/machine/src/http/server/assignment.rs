@@ -32,6 +32,7 @@ impl Server {
     pub(super) fn assign_messages(&mut self, key: Key, now: Instant) {
         // Few: a request asks its client a bounded number of questions at once.
         let mut withdrawn: Vec<i64> = Vec::new();
+        let mut ended = Vec::new();
         loop {
             let Some(connection) = self.connections.get_mut(key) else { return };
             let Some((message, _)) = connection.machine.next_message() else { break };
@@ -52,7 +53,7 @@ impl Server {
                 }
                 Part::Withdrawn => {
                     connection.machine.skip_message();
-                    withdrawn = self.withdraw(key, number, now);
+                    withdrawn = self.withdraw(key, number, &mut ended);
                 }
                 Part::Recalled(tag) => {
                     connection.machine.skip_message();
@@ -60,6 +61,11 @@ impl Server {
                 }
                 Part::Abort(_) => connection.machine.skip_message(),
             }
+        }
+        // After the cancellations of requests to the client, which belong to the same streams.
+        for number in ended {
+            self.record_end(key, number);
+            self.finish_stream(key, number, now);
         }
         self.retire_connection(key);
     }
@@ -218,9 +224,9 @@ impl Server {
         }
     }
 
-    /// Ends the stream or the exchange of a request that gets no response. Returns the ids of the
-    /// requests among the dropped events.
-    fn withdraw(&mut self, key: Key, number: u32, now: Instant) -> Vec<i64> {
+    /// Ends the exchange of a request that gets no response, or adds its stream to those that have
+    /// `ended`. Returns the ids of the requests among the dropped events.
+    fn withdraw(&mut self, key: Key, number: u32, ended: &mut Vec<u32>) -> Vec<i64> {
         let Some(connection) = self.connections.get_mut(key) else { return Vec::new() };
         if connection.is_event_stream() || number == STANDALONE && connection.session.is_some() {
             return Vec::new();
@@ -248,10 +254,7 @@ impl Server {
                     self.complete(reader, Response { head, body: Vec::new() });
                 }
             }
-            _ => {
-                self.record_end(key, number);
-                self.finish_stream(key, number, now);
-            }
+            _ => ended.push(number),
         }
         withdrawn
     }

@@ -79,6 +79,8 @@ impl Server {
             let readers = streams().filter(|stream| stream.replay.is_some()).count();
             assert_eq!(readers, replays, "readers of stored events of a caller");
         }
+        let over = self.exchanges.iter().filter(|(_, exchange)| exchange.is_over).count();
+        assert_eq!(over, self.exchanges_over, "exchanges that occupy nothing");
         for (key, exchange) in self.exchanges.iter() {
             let carried = exchange.connection.is_none_or(|connection| {
                 let stream = self.stream(connection, exchange.stream).expect("a stream");

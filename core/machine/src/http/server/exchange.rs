@@ -5,6 +5,8 @@ use mcp_sansio_collections::Key;
 use crate::Instant;
 use crate::http::{Response, ResponseHead};
 
+use super::callers::CallerHandle;
+
 /// A request and the state of its response.
 #[derive(Debug)]
 pub(super) struct Exchange {
@@ -27,6 +29,11 @@ pub(super) struct Exchange {
     pub(super) refusal: Option<Box<ResponseHead>>,
     /// Whether it carries a request that was not answered immediately.
     pub(super) asks: bool,
+    /// The handlers that were admitted for its requests and do not run on their own yet: their
+    /// number, and their caller.
+    pub(super) admitted: (u32, CallerHandle),
+    /// Whether it had its whole response from the start, so that it occupies nothing.
+    pub(super) is_over: bool,
     /// The expiry of the request's authorization, if it ends the stream.
     pub(super) expires: Option<Instant>,
     /// The time at which the head was sent.
@@ -69,6 +76,8 @@ impl Exchange {
             polls: false,
             refusal: None,
             asks: false,
+            admitted: (0, CallerHandle(None)),
+            is_over: false,
             expires: None,
             opened_at: Instant::ZERO,
             sent_at: Instant::ZERO,

@@ -52,9 +52,8 @@ pub use operations::RefusedHead;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
 pub use reader::{Admission, ParsedBody, ReadRequest, RequestReader};
 pub use shared::{
-    ActionId, AnnouncedChange, Lease, MailboxShare, NodeId, ProofId, SessionRecord, SharedOptions,
-    StoreError, StoreReply, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
-    TaskStoreEvent,
+    ActionId, Lease, MailboxShare, NodeId, ProofId, SessionRecord, SharedOptions, StoreError,
+    StoreReply, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent,
 };
 pub use shared_limits::{Exhausted, SharedLimit, SharedResource};
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
@@ -135,6 +134,8 @@ pub struct Server {
     /// The sessions, exchanges and handlers of each caller.
     callers: Callers,
     exchanges: Slab<Exchange>,
+    /// The number of those that had their whole response from the start.
+    exchanges_over: usize,
     /// Machines of modern requests that have ended, for reuse.
     #[expect(clippy::vec_box, reason = "boxes are moved between connections and the pool")]
     machine_pool: Vec<Box<peer::Server>>,
@@ -222,6 +223,7 @@ impl Server {
             ended_sessions: Vec::new(),
             callers: Callers::new(seed),
             exchanges: Slab::new(),
+            exchanges_over: 0,
             machine_pool: Vec::new(),
             ready: VecDeque::new(),
             events: VecDeque::new(),

@@ -3,8 +3,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::Caller;
-use crate::http::{AllowedHosts, InvalidAllowedHost, RemoteAddress, Status};
+use crate::http::{AllowedHosts, RemoteAddress, Status};
+use crate::{Caller, InvalidValue};
 
 use super::shared::SharedOptions;
 use super::store::EventStore;
@@ -109,7 +109,7 @@ impl HttpServerOptions {
     /// # Errors
     ///
     /// It is not a host.
-    pub fn allow_host(mut self, host: &str) -> Result<Self, InvalidAllowedHost> {
+    pub fn allow_host(mut self, host: &str) -> Result<Self, InvalidValue> {
         self.hosts = self.hosts.allow_host(host)?;
         Ok(self)
     }
@@ -284,14 +284,16 @@ pub struct ServerLimits {
     /// because many users may share one address. A caller with neither has no limit of its own,
     /// here and below.
     pub sessions_per_caller_max: usize,
-    /// Concurrent exchanges. 65,536: the usual number of file descriptors of a process.
+    /// Concurrent exchanges. 65,536: the usual number of file descriptors of a process. An eighth is
+    /// reserved for messages that are not requests, such as answers and cancellations, and for the
+    /// deletion of sessions: they usually end other exchanges.
     pub exchanges_max: usize,
     /// Concurrent exchanges of one caller. 16,384: a quarter of all, as for sessions.
     pub exchanges_per_caller_max: usize,
     /// Concurrently running handlers. 65,536: one for each exchange. `mcp-sansio-std`, where each
     /// has a thread, runs at most 1,000. Enforced by the layer that runs the handlers, such as
     /// `mcp-sansio-handlers`, which calls
-    /// [`check_handler_capacity`](super::Server::check_handler_capacity).
+    /// [`admit_handler`](super::Server::admit_handler).
     pub handlers_max: usize,
     /// Concurrently running handlers for the requests of one caller. 512: half of the threads that
     /// `mcp-sansio-std` has for handlers, and far more than a user waits for.
@@ -396,8 +398,8 @@ impl ServerLimits {
         bodies_bytes_per_caller_max: 6 * 1024,
         sessions_max: 4,
         sessions_per_caller_max: 3,
-        // An event stream and a request for each session.
-        exchanges_max: 8,
+        // An event stream and a request for each session, and one for messages without a response.
+        exchanges_max: 9,
         exchanges_per_caller_max: 6,
         handlers_max: 8,
         handlers_per_caller_max: 6,

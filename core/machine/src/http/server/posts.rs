@@ -134,11 +134,12 @@ impl Server {
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let request = named_request(&body.frame);
-        self.check_legacy_version(head, request)?;
         let initialize = matches!(
             request_in(&body.frame),
             Some(request) if Method::parse(&request.method) == Some(Method::Initialize)
         );
+        let served = if initialize { self.revisions } else { self.legacy_revisions() };
+        check_version(head, served, request)?;
         if initialize {
             // A client that opens a session anew has no use for the one that it names, if that
             // still exists.
@@ -311,22 +312,30 @@ impl Server {
         (self.respond_whole(response), event)
     }
 
-    /// Refuses a version that a legacy message cannot have.
-    // MCP 2025-11-25 basic/transports#protocol-version-header [HSRV-029] [HSRV-030]: without the
-    // header it is that of the session.
-    pub(super) fn check_legacy_version(
-        &self,
-        head: &RequestHead<'_>,
-        request: Option<&RequestId>,
-    ) -> Result<(), Response> {
-        let legacy = self.revisions.intersection(Revisions::LEGACY);
-        let served = || named_revision(head).is_some_and(|revision| legacy.contains(revision));
-        if head.protocol_version.is_some() && !served() {
-            let message = "`MCP-Protocol-Version` is not a version that this server speaks";
-            return Err(refusal(Status::BAD_REQUEST, request, message));
-        }
-        Ok(())
+    /// Refuses a version that a message of a session cannot have.
+    pub(super) fn check_legacy_version(&self, head: &RequestHead<'_>) -> Result<(), Response> {
+        check_version(head, self.legacy_revisions(), None)
     }
+
+    const fn legacy_revisions(&self) -> Revisions {
+        self.revisions.intersection(Revisions::LEGACY)
+    }
+}
+
+/// Refuses a version that is not served.
+// MCP 2025-11-25 basic/transports#protocol-version-header [HSRV-029] [HSRV-030]: without the header
+// it is that of the session.
+fn check_version(
+    head: &RequestHead<'_>,
+    served: Revisions,
+    request: Option<&RequestId>,
+) -> Result<(), Response> {
+    let is_served = || named_revision(head).is_some_and(|revision| served.contains(revision));
+    if head.protocol_version.is_some() && !is_served() {
+        let message = "`MCP-Protocol-Version` is not a version that this server speaks";
+        return Err(refusal(Status::BAD_REQUEST, request, message));
+    }
+    Ok(())
 }
 
 /// Returns the request in a body, if it is a single request.

@@ -103,6 +103,18 @@ impl<'f> ReadRequest<'f> {
     pub const fn text(&self) -> &'f [u8] {
         self.text
     }
+
+    /// Returns whether the request asks for a response that may take long. Others usually release
+    /// resources.
+    pub(super) const fn asks(&self) -> bool {
+        match &self.body {
+            Some(Ok(body)) => {
+                matches!(body.frame, Frame::Single(Message::Request(_)) | Frame::Batch(_))
+            }
+            Some(Err(_)) => false,
+            None => !matches!(self.route, Ok(Route::Delete)),
+        }
+    }
 }
 
 /// What a body posted to the endpoint is.
@@ -361,6 +373,9 @@ impl RequestReader {
         body: &Result<ParsedBody<'_>, Malformed>,
         caller: &Caller,
     ) -> Posted {
+        if let Some(field) = head.contradictory {
+            return Posted::Refused(self.refuse_contradiction(field, head, body));
+        }
         let ParsedBody { frame, read } = match body {
             Ok(body) => body,
             Err(malformed) if head.session_id.is_none() || self.is_modern(head, false) => {
@@ -370,7 +385,7 @@ impl RequestReader {
         };
         match (frame, read) {
             (Frame::Single(Message::Request(request)), Some(read)) => {
-                if self.is_modern(head, names_revision(read)) {
+                if self.is_modern_request(head, &request.method, names_revision(read)) {
                     return Posted::Request(self.read_modern(known, head, (request, read), caller));
                 }
                 // The message has no sign of its era, and both eras would refuse it.
@@ -402,6 +417,26 @@ impl RequestReader {
             _ => {}
         }
         Posted::InSession
+    }
+
+    /// Returns the response to a message whose standard headers contradict each other.
+    // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-025]: one of the values
+    // differs from the body.
+    fn refuse_contradiction(
+        &self,
+        field: &str,
+        head: &RequestHead<'_>,
+        body: &Result<ParsedBody<'_>, Malformed>,
+    ) -> Response {
+        match body {
+            Ok(ParsedBody {
+                frame: Frame::Single(Message::Request(request)),
+                read: Some(read),
+            }) if self.is_modern(head, names_revision(read)) => {
+                refuse_request(&request.id, &mismatch_error(repeated(field)))
+            }
+            _ => contradiction(field),
+        }
     }
 
     /// Checks the head of a request, before its body is read.
@@ -477,13 +512,18 @@ impl RequestReader {
     /// Returns the purpose of a request, if there is room for it.
     fn route_of(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
         self.check_host(head)?;
-        if let Some(field) = head.contradictory {
-            let message =
-                alloc::format!("the header field `{field}` is repeated with different values");
-            return Err(refusal(Status::BAD_REQUEST, None, &message));
+        let route = self.find_route(head);
+        // Of a modern request, the answer to a contradictory standard header has its id.
+        if let Some(field) = head.contradictory
+            && !(matches!(route, Ok(Route::Post)) && STANDARD_HEADERS.contains(&field))
+        {
+            return Err(contradiction(field));
         }
-        let route = self.find_route(head)?;
-        if self.0.exchanges.load(Ordering::Relaxed) >= self.0.options.limits.exchanges_max {
+        let route = route?;
+        // Whether a posted message is a request is known once its body is read.
+        let asks = matches!(route, Route::Get | Route::EventStream);
+        let exchanges_max = self.0.options.limits.exchanges_max_if(asks);
+        if self.0.exchanges.load(Ordering::Relaxed) >= exchanges_max {
             return Err(SharedResource::Exchanges.refusal(Exhausted::Total).to_response(None));
         }
         Ok(route)
@@ -537,8 +577,11 @@ impl RequestReader {
         if options.message_path.as_deref() == Some(head.path) {
             return only("POST", head, Route::Message);
         }
-        if options.path.as_deref().is_some_and(|path| path != head.path) {
-            return Err(refusal(Status::NOT_FOUND, None, "nothing is served at this path"));
+        if let Some(path) = options.path.as_deref()
+            && without_slash(path) != without_slash(head.path)
+        {
+            let message = alloc::format!("nothing is served at this path, but at `{path}`");
+            return Err(refusal(Status::NOT_FOUND, None, &message));
         }
         match head.method {
             "POST" => return Ok(Route::Post),
@@ -598,6 +641,22 @@ impl RequestReader {
             return true;
         }
         named_in_body || named_revision(head).is_some_and(|named| named.era() == Era::Modern)
+    }
+
+    /// Returns whether a request belongs to the modern era. Its header alone does not make an
+    /// `initialize` modern: a client that falls back, or a gateway, may have kept it.
+    // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+    // [VER-016]: "An `initialize` request selects legacy semantics".
+    pub(super) fn is_modern_request(
+        &self,
+        head: &RequestHead<'_>,
+        method: &str,
+        named_in_body: bool,
+    ) -> bool {
+        self.is_modern(head, named_in_body)
+            && (named_in_body
+                || self.0.revisions.intersection(Revisions::LEGACY).is_empty()
+                || Method::parse(method) != Some(Method::Initialize))
     }
 
     /// Reads a modern request, as far as its message and its sender decide about it.
@@ -696,10 +755,9 @@ impl RequestReader {
             let task = metadata.spans(method).subject(params.view());
             let task = task.and_then(JsonText::to_written).map(resolved);
             let name = field_value::decode(name).map_err(|fault| unreadable("Mcp-Name", &fault))?;
-            return if task.is_none_or(|task| task == name) {
-                Ok(())
-            } else {
-                Err(differs("Mcp-Name"))
+            return match task {
+                Some(task) if task != name => Err(differs("Mcp-Name", &name, &task)),
+                _ => Ok(()),
             };
         }
         let Some(subject) = metadata.subject(method).filter(|_| named) else { return Ok(()) };
@@ -708,7 +766,7 @@ impl RequestReader {
         let Some(name) = head.mcp_name else { return Err(missing("Mcp-Name")) };
         let name = field_value::decode(name).map_err(|fault| unreadable("Mcp-Name", &fault))?;
         if name != subject {
-            return Err(differs("Mcp-Name"));
+            return Err(differs("Mcp-Name", &name, &subject));
         }
         if method != Method::ToolsCall {
             return Ok(());
@@ -732,6 +790,11 @@ impl RequestReader {
 pub(super) fn named_revision(head: &RequestHead<'_>) -> Option<Revision> {
     let named = head.protocol_version?;
     Revision::ALL.into_iter().find(|revision| revision.as_str().as_bytes() == named)
+}
+
+/// Returns a path without a slash at its end, which hosts and proxies add or leave out.
+fn without_slash(path: &str) -> &str {
+    path.strip_suffix('/').unwrap_or(path)
 }
 
 fn only(method: &'static str, head: &RequestHead<'_>, route: Route) -> Result<Route, Response> {
@@ -818,7 +881,11 @@ fn compare(
         None => Err(missing(name)),
         // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]
         Some(received) if received == expected => Ok(()),
-        Some(_) => Err(differs(name)),
+        Some(received) => Err(differs(
+            name,
+            &String::from_utf8_lossy(received),
+            &String::from_utf8_lossy(expected),
+        )),
     }
 }
 
@@ -827,12 +894,28 @@ fn missing(name: &str) -> ErrorObject<'static> {
     mismatch_error(format!("the header field `{name}` is missing"))
 }
 
-fn differs(name: &str) -> ErrorObject<'static> {
-    mismatch_error(format!("the header field `{name}` differs from the body"))
+fn differs(name: &str, received: &str, expected: &str) -> ErrorObject<'static> {
+    const SHOWN_MAX: usize = 64;
+    let shown = |value: &str| value.chars().take(SHOWN_MAX).collect::<String>();
+    let (received, expected) = (shown(received), shown(expected));
+    mismatch_error(format!(
+        "the header field `{name}` differs from the body: `{received}` instead of `{expected}`"
+    ))
 }
 
 fn unreadable(name: &str, fault: &impl core::fmt::Display) -> ErrorObject<'static> {
     mismatch_error(format!("the header field `{name}` cannot be read: {fault}"))
+}
+
+/// The headers that repeat parts of a modern request.
+const STANDARD_HEADERS: [&str; 3] = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
+
+fn repeated(field: &str) -> String {
+    format!("the header field `{field}` is repeated with different values")
+}
+
+fn contradiction(field: &str) -> Response {
+    refusal(Status::BAD_REQUEST, None, &repeated(field))
 }
 
 fn mismatch_error(message: String) -> ErrorObject<'static> {

@@ -4,7 +4,7 @@ use mcp_sansio_collections::Key;
 use mcp_sansio_sync::Arc;
 
 use crate::http::{ExchangeId, HttpRejection, RequestHead, Response, SessionId, Status};
-use crate::jsonrpc::{Frame, Message, RequestId};
+use crate::jsonrpc::RequestId;
 use crate::peer::Event;
 use crate::peer::RequestHandle;
 use crate::{Caller, Instant};
@@ -68,7 +68,7 @@ impl Server {
         request: &ReadRequest<'_>,
     ) -> Result<(), Response> {
         let Ok(route) = &request.route else { return Ok(()) };
-        if self.exchanges.len() >= self.options.limits.exchanges_max {
+        if self.pending_exchanges() >= self.options.limits.exchanges_max_if(request.asks()) {
             return Err(SharedResource::Exchanges.refusal(Exhausted::Total).to_response(None));
         }
         let new_stream = matches!(route, Route::Get | Route::EventStream);
@@ -97,6 +97,7 @@ impl Server {
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
+        let asks = request.asks();
         let ReadRequest { text, route, body: parsed, posted, served, .. } = request;
         let route = match route {
             Ok(route) => *route,
@@ -122,9 +123,6 @@ impl Server {
             }
             let request = named_request(&body.frame);
             permitted.map_err(|refusal| refusal.to_response(request))?;
-            // Messages without a response usually release resources.
-            let asks =
-                matches!(body.frame, Ok(Frame::Single(Message::Request(_)) | Frame::Batch(_)));
             let identity = caller;
             let caller = self.enter(head, identity, asks, request)?;
             let sender = Sender { identity, caller };
@@ -139,7 +137,7 @@ impl Server {
         }
         permit(None).map_err(|refusal| refusal.to_response(None))?;
         let identity = caller;
-        let caller = self.enter(head, identity, route != Route::Delete, None)?;
+        let caller = self.enter(head, identity, asks, None)?;
         let sender = Sender { identity, caller };
         let exchange = match route {
             Route::Get if self.shared.is_some() => self.get_shared(head, sender, now),
@@ -182,14 +180,21 @@ impl Server {
 
     /// Adds an exchange, or continues one that has waited for the store.
     pub(super) fn insert_exchange(&mut self, exchange: Exchange) -> Key {
+        self.exchanges_over += usize::from(exchange.is_over);
         if let Some(shared) = &mut self.shared
             && let Some(key) = shared.take_waiting_exchange()
         {
             return self.replace_exchange(key, exchange);
         }
         let key = self.exchanges.insert(exchange);
-        self.reader.set_exchanges(self.exchanges.len());
+        self.reader.set_exchanges(self.pending_exchanges());
         key
+    }
+
+    /// Returns how many exchanges count against the limit: those of a client that is refused do not,
+    /// or it would take the place of another.
+    pub(super) const fn pending_exchanges(&self) -> usize {
+        self.exchanges.len() - self.exchanges_over
     }
 
     /// Removes an exchange that has ended.
@@ -198,19 +203,24 @@ impl Server {
     #[allow(clippy::inline_always, reason = "measured: a copy of an exchange less")]
     pub(super) fn remove_exchange(&mut self, key: Key) -> Option<Exchange> {
         let exchange = self.exchanges.remove(key)?;
-        self.reader.set_exchanges(self.exchanges.len());
+        self.exchanges_over -= usize::from(exchange.is_over);
+        self.reader.set_exchanges(self.pending_exchanges());
         self.callers.close_exchange(exchange.caller);
+        let (admitted, handler) = exchange.admitted;
+        (0..admitted).for_each(|_| self.end_handler(handler));
         Some(exchange)
     }
 
     /// Checks that another handler may run for a request, according to
     /// [`handlers_max`](super::ServerLimits::handlers_max) and
-    /// [`handlers_per_caller_max`](super::ServerLimits::handlers_per_caller_max).
+    /// [`handlers_per_caller_max`](super::ServerLimits::handlers_per_caller_max), and counts it until
+    /// its exchange ends. If it runs longer, call [`begin_handler`](Self::begin_handler); if it has
+    /// ended, [`release_handler`](Self::release_handler).
     ///
     /// # Errors
     ///
     /// There is no room: [refuse](Self::refuse) the request with this.
-    pub fn check_handler_capacity(&self, request: RequestHandle) -> Result<(), HttpRejection> {
+    pub fn admit_handler(&mut self, request: RequestHandle) -> Result<(), HttpRejection> {
         let limits = &self.options.limits;
         let caller = self.connections.get(request.connection).and_then(|it| it.caller);
         let own = caller.map_or(0, |caller| self.callers.handlers(caller));
@@ -220,13 +230,30 @@ impl Server {
         if self.handlers >= limits.handlers_max {
             return Err(SharedResource::Handlers.refusal(Exhausted::Total));
         }
+        // Otherwise all requests that arrive before the first of their handlers waits would pass.
+        if let Some(exchange) = self.exchange_of(request) {
+            exchange.admitted = (exchange.admitted.0 + 1, CallerHandle(caller));
+            self.callers.begin_handler(caller);
+            self.handlers += 1;
+        }
         Ok(())
+    }
+
+    /// Stops counting a handler that was [admitted](Self::admit_handler).
+    pub fn release_handler(&mut self, request: RequestHandle) {
+        let exchange = self.exchange_of(request).filter(|exchange| exchange.admitted.0 > 0);
+        if let Some(exchange) = exchange {
+            exchange.admitted.0 -= 1;
+            let (_, handler) = exchange.admitted;
+            self.end_handler(handler);
+        }
     }
 
     /// Counts a running handler, also against the caller of its request, until
     /// [`end_handler`](Self::end_handler) is called with the returned handle. Returns `None` if the
     /// request is gone, and nothing is counted.
     pub fn begin_handler(&mut self, request: RequestHandle) -> Option<CallerHandle> {
+        self.release_handler(request);
         let caller = self.connections.get(request.connection)?.caller;
         self.callers.begin_handler(caller);
         self.handlers += 1;
@@ -242,7 +269,8 @@ impl Server {
     /// Opens an exchange with a complete response. It is sent immediately, and counts against no
     /// caller's limit.
     pub(super) fn respond_whole(&mut self, response: Response) -> ExchangeId {
-        let key = self.insert_exchange(Exchange::new(None, ONLY, State::Whole(response)));
+        let exchange = Exchange::new(None, ONLY, State::Whole(response));
+        let key = self.insert_exchange(Exchange { is_over: true, ..exchange });
         self.make_ready(key);
         ExchangeId(key)
     }

@@ -59,11 +59,7 @@ impl SessionIds {
     }
 }
 
-impl core::fmt::Debug for SessionIds {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("SessionIds").field("drawn", &self.drawn).finish_non_exhaustive()
-    }
-}
+crate::partial_debug! { impl Debug for SessionIds { drawn, .. } }
 
 #[cfg(test)]
 mod tests {

@@ -258,12 +258,13 @@ impl Server {
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
-        self.check_legacy_version(head, None)?;
+        self.check_legacy_version(head)?;
         let key = self.find_session(head, sender.identity.principal(), None)?;
         let Some(connection) = self.connections.get_mut(key) else { return Err(no_session(None)) };
         let polls = connection.polls();
+        let first_number = connection.streams.first_number();
         let (number, start) = match head.last_event_id {
-            None => (connection.streams.first_number(), unread(connection)),
+            None => (first_number, unread(connection)),
             Some(text) => resume(connection, text)?,
         };
         let stored = match start {
@@ -316,6 +317,9 @@ impl Server {
             Some(sequence) => self.begin_replay(key, number, sequence, now),
             None => self.make_ready(exchange),
         }
+        if self.closing && number == first_number {
+            self.close_after_the_rest(exchange);
+        }
         Ok(ExchangeId(exchange))
     }
 
@@ -340,7 +344,7 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
-        self.check_legacy_version(head, None)?;
+        self.check_legacy_version(head)?;
         let key = self.find_session(head, principal, None)?;
         self.end_session(key, now);
         let head = ResponseHead::new(Status::NO_CONTENT, None);

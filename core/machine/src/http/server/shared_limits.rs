@@ -4,6 +4,7 @@ use crate::http::{HttpRejection, Status};
 use crate::jsonrpc::ErrorObject;
 
 use super::options::ServerLimits;
+use super::store_queue::RESERVE;
 
 /// A resource of a server that all its callers use, and that one caller must not use up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -175,6 +176,12 @@ impl ServerLimits {
             SharedLimit::new(R::StoreActions, *store_actions_max, *store_actions_per_caller_max),
             SharedLimit::new(R::StoreBytes, *store_bytes_max, *store_bytes_per_caller_max),
         ]
+    }
+
+    /// Returns the number of exchanges at which the next one is refused. An eighth is reserved for
+    /// messages other than requests, which usually release resources.
+    pub(super) const fn exchanges_max_if(&self, asks: bool) -> usize {
+        self.exchanges_max - if asks { self.exchanges_max / RESERVE } else { 0 }
     }
 
     /// Lowers shares that are not below their total.

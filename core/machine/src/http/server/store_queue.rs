@@ -68,8 +68,9 @@ impl Held {
     }
 }
 
-/// The part of the queue that callers cannot use: one in eight.
-const RESERVE: usize = 8;
+/// The part of the queue that callers cannot use, and of the exchanges that requests cannot use: one
+/// in eight.
+pub(super) const RESERVE: usize = 8;
 /// The number of actions for which the memory of an empty queue is kept.
 const SPARE: usize = 16;
 

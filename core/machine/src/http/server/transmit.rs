@@ -1,5 +1,6 @@
 //! Sends the output of exchanges.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use mcp_sansio_collections::Key;
@@ -12,6 +13,7 @@ use crate::peer::outbox::Channel;
 use super::exchange::{Exchange, ServerTransmit, State};
 use super::sessions::STANDALONE;
 use super::sessions::Transport;
+use super::shared::is_standalone;
 use super::{Connection, Server};
 
 /// The keep-alive comment.
@@ -265,8 +267,14 @@ impl Server {
         if session.is_none() {
             return machine.finish_listening();
         }
-        if let Some(reader) = streams.get_mut(STANDALONE).and_then(|stream| stream.reader) {
+        let reader = streams.get_mut(STANDALONE).and_then(|stream| stream.reader);
+        let followed = streams.iter().filter(|it| it.is_foreign() && is_standalone(it.number));
+        let followed: Vec<u32> = followed.map(|stream| stream.number).collect();
+        if let Some(reader) = reader {
             self.close_after_the_rest(reader);
+        }
+        for number in followed {
+            self.leave_foreign(key, number);
         }
     }
 

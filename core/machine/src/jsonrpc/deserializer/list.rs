@@ -18,9 +18,14 @@ pub(super) const LIST: &str = "$mcp_sansio::List";
 pub(super) const HINT: &str = "$mcp_sansio::Hint";
 
 /// Reads a list of which [`RawJson::decode_lossy`](crate::jsonrpc::RawJson::decode_lossy) leaves
-/// out the malformed elements. `null` is an empty list: it has no other meaning there, and is what
-/// some languages write for one.
-pub(crate) fn list<'de, T: Deserialize<'de>, D: de::Deserializer<'de>>(
+/// out the malformed elements: for `#[serde(default, deserialize_with = "..")]`. `null` is an empty
+/// list: it has no other meaning there, and is what some languages write for one.
+///
+/// # Errors
+///
+/// The peer's fault: the value is no list, or one of its elements is malformed and the reading is
+/// not lossy.
+pub fn list<'de, T: Deserialize<'de>, D: de::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     optional_list(deserializer).map(Option::unwrap_or_default)
@@ -48,7 +53,8 @@ pub(crate) fn list_of_hints<'de, T: Deserialize<'de>, D: de::Deserializer<'de>>(
     hint(deserializer).map(|list| list.map(|List(elements)| elements))
 }
 
-struct List<T>(Vec<T>);
+/// A list of which a lossy reading leaves out the malformed elements.
+pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

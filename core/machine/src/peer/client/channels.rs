@@ -8,7 +8,7 @@ use crate::jsonrpc::{ErrorObject, Frame, Malformed, ParseLimits, write_string};
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::error::OpeningFailure;
-use crate::peer::event::{CloseReason, Event, Failure, Violation};
+use crate::peer::event::{CloseReason, Event, Failure};
 use crate::peer::handle::CallHandle;
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::ChannelMessage;
@@ -64,8 +64,7 @@ impl Client {
 
     /// Reports a server message that is not allowed at this point.
     pub(crate) fn report_out_of_place(&mut self, what: &'static str) {
-        let reaction = self.connection.config.policy.forbidden;
-        match self.connection.violation(reaction, Violation::OutOfPlace(what)) {
+        match self.connection.out_of_place(what) {
             Ok(event) => self.connection.events.extend(event),
             Err(_) => self.finish_close(),
         }
@@ -142,8 +141,10 @@ impl Client {
             Purpose::KeepAlive if refuses_authorization(&failure) => {
                 self.connection.keep_alive_answered(now);
             }
+            // The server may be down for a moment.
             Purpose::KeepAlive => {
-                self.connection.keep_alive_expired(&call, now);
+                let pause = self.connection.config.timeouts.keep_alive_answer;
+                self.connection.keep_alive_failed(pause, now);
                 if self.connection.closed.is_some() {
                     self.finish_close();
                 }
@@ -266,6 +267,11 @@ impl Client {
         if self.state == State::Over {
             self.initialize_again(now);
         }
+    }
+
+    /// Sets the request on whose own stream the next messages arrive.
+    pub(crate) const fn set_stream(&mut self, request: Option<i64>) {
+        self.stream_of = request;
     }
 
     /// Sends the request of a listen stream again with a new id, if the stream still exists.

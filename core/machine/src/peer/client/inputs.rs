@@ -82,14 +82,19 @@ impl Client {
             };
             repeated |= before.is_some();
         }
-        let readable = !repeated
-            && asked.as_ref().is_none_or(RawJson::is_object)
-            && state.as_ref().is_none_or(|state| state.to_text().is_some());
-        if !readable {
-            return fail(
-                self,
-                Failure::InvalidAnswer("the input requests or the state cannot be parsed"),
-            );
+        // PHP writes its empty map as a list.
+        let asked = asked.filter(|asked| !asked.view().is_empty_array());
+        let fault = if repeated {
+            Some("`inputRequests` or `requestState` is repeated")
+        } else if !asked.as_ref().is_none_or(RawJson::is_object) {
+            Some("`inputRequests` is not an object")
+        } else if state.as_ref().is_some_and(|state| state.to_text().is_none()) {
+            Some("`requestState` is not a string")
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            return fail(self, Failure::InvalidAnswer(fault));
         }
         if asked.is_none() && state.is_none() {
             return fail(

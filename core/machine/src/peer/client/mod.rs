@@ -67,10 +67,10 @@ use subscriptions::{Legacy, UriState};
 /// its input.
 ///
 /// ```
-/// use mcp_sansio::Instant;
+/// use mcp_sansio::{Instant, Method};
 /// use mcp_sansio::jsonrpc::RawJson;
 /// use mcp_sansio::peer::{CallOptions, Client, ClientMachine, ClientOptions, Event};
-/// use mcp_sansio::protocol::{CallToolResult, Implementation, Method};
+/// use mcp_sansio::protocol::{CallToolResult, Implementation};
 ///
 /// let now = Instant::ZERO;
 /// let mut client = Client::new(ClientOptions::new(Implementation::new("demo", "1.0.0")), 42, now);
@@ -128,6 +128,8 @@ pub struct Client {
     /// Number of bytes that the rounds hold.
     input_bytes: usize,
     subscriptions: Vec<(Key, Legacy)>,
+    /// The request on whose own stream the present message arrives, where requests have streams.
+    stream_of: Option<i64>,
 }
 
 /// The outcome of the negotiation with the server.
@@ -209,6 +211,7 @@ impl Client {
             rounds: Slab::new(),
             input_bytes: 0,
             subscriptions: Vec::new(),
+            stream_of: None,
         };
         if let Some(problem) = role.problem {
             client.fail_opening(OpeningFailure::Extension(problem));

@@ -2,8 +2,7 @@
 
 use crate::Era;
 use crate::gate::MethodKind;
-use crate::jsonrpc::{WriteJson, write_notification};
-use crate::peer::Passed;
+use crate::jsonrpc::WriteJson;
 use crate::peer::connection::Connection;
 use crate::peer::error::CommandError;
 use crate::peer::outbox::{Channel, Lane, Part};
@@ -11,6 +10,8 @@ use crate::peer::queue::Tag;
 use crate::protocol::Method;
 
 use super::Client;
+
+const ROUTE: (Lane, Channel, Tag) = (Lane::Bulk, Channel::UNSOLICITED, Tag::NONE);
 
 impl Client {
     pub(super) fn send_notification(
@@ -20,21 +21,7 @@ impl Client {
     ) -> Result<(), CommandError> {
         Connection::check_kind(method, MethodKind::Notification)?;
         self.check_gate(method)?;
-        let passed = self.connection.pass_sent(method.as_str(), Some(params));
-        let params: &dyn WriteJson = match &passed {
-            Passed::Unchanged => params,
-            Passed::Changed(changed) => changed,
-            Passed::Dropped => return Ok(()),
-        };
-        let observed = self.connection.observed.notify(method.as_str(), Some(params), Tag::NONE);
-        let params = observed.as_ref().map_or(params, |params| params);
-        self.connection.outbox.try_push(
-            Lane::Bulk,
-            Channel::UNSOLICITED,
-            method.into(),
-            Tag::NONE,
-            |out| write_notification(out, method.as_str(), Some(params)),
-        )?;
+        self.connection.send_notification(ROUTE, method.into(), method.as_str(), Some(params))?;
         Ok(())
     }
 
@@ -50,18 +37,7 @@ impl Client {
         if Method::parse(method).is_some() || era == Era::Modern {
             return Err(CommandError::NotANotification);
         }
-        let (channel, part) = (Channel::UNSOLICITED, Part::OTHER_NOTIFICATION);
-        let passed = self.connection.pass_sent(method, Some(params));
-        let params: &dyn WriteJson = match &passed {
-            Passed::Unchanged => params,
-            Passed::Changed(changed) => changed,
-            Passed::Dropped => return Ok(()),
-        };
-        let observed = self.connection.observed.notify(method, Some(params), Tag::NONE);
-        let params = observed.as_ref().map_or(params, |params| params);
-        self.connection.outbox.try_push(Lane::Bulk, channel, part, Tag::NONE, |out| {
-            write_notification(out, method, Some(params))
-        })?;
+        self.connection.send_notification(ROUTE, Part::OTHER_NOTIFICATION, method, Some(params))?;
         Ok(())
     }
 }

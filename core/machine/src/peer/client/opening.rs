@@ -5,10 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::gate::metadata::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO};
-use crate::jsonrpc::{
-    AsJson, ErrorCode, ErrorObject, Json, RawJson, WriteJson, write_notification, write_string,
-};
-use crate::peer::Passed;
+use crate::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson, WriteJson, write_string};
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
 use crate::peer::error::OpeningFailure;
@@ -91,11 +88,8 @@ impl Client {
         if !self.connection.binding.can_reopen() || !core::mem::take(&mut self.probed) {
             return false;
         }
-        // Only requests of the opening are pending.
-        self.connection.observed.lost();
-        while let Some(key) = self.connection.calls.first_from(0) {
-            self.connection.calls.remove(key);
-        }
+        // Only requests of the opening are pending, and subscriptions of a resumed connection.
+        self.lose_calls();
         self.connection.requests.clear();
         self.connection.outbox.clear();
         self.send_initialize(initializing, now);
@@ -367,23 +361,11 @@ impl Client {
             }
         };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
-        let (method, channel) = (Method::Initialized, Channel::UNSOLICITED);
+        let method = Method::Initialized;
         self.connection.observed.opened(revision);
-        let passed = match self.connection.pass_sent(method.as_str(), None) {
-            Passed::Changed(changed) => Some(changed),
-            Passed::Unchanged | Passed::Dropped => None,
-        };
-        let params = passed.as_ref().map(|params| params as &dyn WriteJson);
-        let observed = self.connection.observed.notify(method.as_str(), params, Tag::NONE);
-        let outbox = &mut self.connection.outbox;
+        let route = (Lane::Bulk, Channel::UNSOLICITED, Tag::NONE);
         let written =
-            outbox.try_push(Lane::Bulk, channel, method.into(), Tag::NONE, |out| match &observed {
-                Some(params) => write_notification(out, method.as_str(), Some(params)),
-                None => match &passed {
-                    Some(params) => write_notification(out, method.as_str(), Some(params)),
-                    None => write_notification(out, method.as_str(), crate::jsonrpc::NO_PARAMS),
-                },
-            });
+            self.connection.send_notification(route, method.into(), method.as_str(), None);
         debug_assert!(written.is_ok(), "a notification without parameters");
         let session = ClientSession {
             revision,

@@ -1,4 +1,5 @@
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::string::ToString;
 
 use mcp_sansio_collections::Key;
@@ -17,13 +18,10 @@ use crate::peer::event::{
     Cancelled, Ended, Event, Failure, InputRequested, InputResponseParams, Notification, Request,
     Subject, Violation,
 };
-use crate::peer::handle::{
-    CallHandle, InputHandle, InputSource, RequestHandle, SubscriptionHandles,
-};
+use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
 use crate::peer::input_support::unsupported_input;
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
-use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{Capability, Method, Side};
 use crate::{Caller, Era, Instant, Revision};
@@ -112,16 +110,12 @@ impl Client {
     }
 
     /// Refuses a batch. No other responses arrive to the calls whose responses are in it, so these
-    /// calls end.
+    /// calls end; nor does the server send its requests again, so these are answered.
     fn refuse_batch<'f>(&mut self, batch: Batch<'f>, now: Instant) -> Flow<'f> {
         let mut first = None;
         for message in batch {
-            let Ok(Message::Response(ResponseMessage { id: Some(id), .. })) = message else {
-                continue;
-            };
-            let response =
-                Malformed { id: Some(id), shape: Shape::Response, ..Malformed::batch_refused() };
-            let event = self.receive_malformed(&response, &[], now)?;
+            let Some(refused) = Malformed::element_refused(message) else { continue };
+            let event = self.receive_malformed(&refused, &[], now)?;
             if self.connection.closed.is_some() {
                 // It was the response to the opening, and the end is queued.
                 return Ok(first.or(event));
@@ -163,19 +157,19 @@ impl Client {
                 }
                 _ => {}
             }
-            let reaction = self.connection.config.policy.malformed;
-            return self.connection.violation(reaction, Violation::Malformed(malformed.reason));
+            return self.connection.malformed(Violation::Malformed(malformed.reason));
         }
         // It is not answered.
         if malformed.shape == Shape::Unknown
             && matches!(malformed.reason, Reason::NotJson { .. } | Reason::NotAnObject)
             && let Some(line) = TransportFailure::excerpt(line)
         {
-            let violation = Violation::NotAMessage { reason: malformed.reason, line };
-            return self.connection.violation(self.connection.config.policy.malformed, violation);
+            return self
+                .connection
+                .malformed(Violation::NotAMessage { reason: malformed.reason, line });
         }
         let revision = self.session.as_ref().map(|session| session.revision);
-        self.connection.malformed(malformed, revision, Channel::UNSOLICITED)
+        self.connection.malformed_frame(malformed, revision, Channel::UNSOLICITED)
     }
 
     fn receive_response<'f>(
@@ -268,6 +262,11 @@ impl Client {
         // MCP 2026-07-28 basic/index#resulttype [RPC-020] [RPC-021] [RPC-022]
         let kind = if self.is_modern() { result_type(&result, index) } else { None };
         match kind.as_ref().map(RawJson::as_str) {
+            None if self.is_unrequested_task(key, &result) => {
+                self.connection.calls.remove(key);
+                let why = "a task, which the call does not request";
+                Ok(Some(ended(key, Err(Failure::InvalidAnswer(why)))))
+            }
             None | Some(r#""complete""#) => {
                 // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]
                 let input_rounds = if self.connection.calls.keep(key, &result) {
@@ -289,6 +288,22 @@ impl Client {
                 Ok(Some(ended(key, Err(Failure::InvalidAnswer("unknown `resultType`")))))
             }
         }
+    }
+
+    /// Returns whether a server of 2025-11-25 answers a tool call with a task that the call did not
+    /// request. It would be read as a result without content.
+    // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]
+    fn is_unrequested_task(&self, key: Key, result: &RawJson<'_>) -> bool {
+        // The result of a tool usually starts with its content.
+        !result.as_str().starts_with(r#"{"content""#)
+            && self.session.as_ref().is_some_and(|it| it.revision == Revision::V2025_11_25)
+            && self
+                .connection
+                .calls
+                .get(key)
+                .is_some_and(|it| it.method == Some(Method::ToolsCall) && it.task.is_none())
+            && result.get_present("content").is_none()
+            && result.get_present("task").is_some()
     }
 
     /// Returns whether the session is modern.
@@ -322,8 +337,7 @@ impl Client {
         // server sends no requests, and a modern client no responses.
         // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-011]
         if revision.era() == Era::Modern {
-            let violation = Violation::OutOfPlace("a request from a modern server");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.out_of_place("a request from a modern server");
         }
         if self.connection.requests.contains(&id) {
             let error = ErrorObject::invalid_request("a request with this id is in flight");
@@ -370,8 +384,7 @@ impl Client {
         }
         let Some(session) = &self.session else {
             self.refuse_request(&id, &ErrorObject::invalid_request("the session is not open"));
-            let violation = Violation::OutOfPlace("a request before the session was open");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.out_of_place("a request before the session was open");
         };
         let (client, server) = (session.client, session.server);
         let metadata = match Metadata::read(&params) {
@@ -379,13 +392,13 @@ impl Client {
             Err(what) => {
                 self.refuse_request(&id, &ErrorObject::invalid_params(what));
                 return match known {
-                    Some(method) => self.bad_parameters(method, what),
+                    Some(method) => self.connection.bad_parameters(method, what),
                     None => Ok(None),
                 };
             }
         };
         let Some(known) = known else {
-            if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
+            if !self.connection.config.policy.deliver_unknown_methods {
                 self.refuse_request(&id, &ErrorObject::method_not_found(&method));
                 return Ok(None);
             }
@@ -394,20 +407,17 @@ impl Client {
         };
         if known.row().kind != MethodKind::Request {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
-            let violation = Violation::OutOfPlace("a notification with an id");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.out_of_place("a notification with an id");
         }
         // MCP 2025-11-25 client/roots#error-handling [CAP-027] [ROOT-004]
         if let Err(refusal) = known.row().check(Side::Server, revision, client, server) {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
-            let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.forbidden(Violation::Forbidden(refusal));
         }
         if let Some(what) = unsupported_input(known, &params, client, revision) {
             let what = what.as_str();
             self.refuse_request(&id, &ErrorObject::invalid_params(what));
-            let violation = Violation::BadParameters { method: known, what };
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.forbidden(Violation::BadParameters { method: known, what });
         }
         Ok(self.deliver(id, Some(known), MethodName::Known(known), params, &metadata, revision))
     }
@@ -473,11 +483,6 @@ impl Client {
         })
     }
 
-    fn bad_parameters<'f>(&mut self, method: Method, what: &'static str) -> Flow<'f> {
-        let violation = Violation::BadParameters { method, what };
-        self.connection.violation(self.connection.config.policy.malformed, violation)
-    }
-
     // ------------------------------------------------------------------ notifications
 
     // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, even if it is malformed.
@@ -500,45 +505,40 @@ impl Client {
     ) -> Flow<'f> {
         let params = message.params.unwrap_or(RawJson::EMPTY_OBJECT);
         let Some(method) = Method::parse(&message.method) else {
-            if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
+            if !self.connection.config.policy.deliver_unknown_methods {
                 return Ok(None);
             }
             if let Err(what) = check_repeats(params.view()) {
-                let violation = Violation::OutOfPlace(what);
-                let reaction = self.connection.config.policy.malformed;
-                return self.connection.violation(reaction, violation);
+                return self.connection.malformed(Violation::OutOfPlace(what));
             }
             let revision = self.session.as_ref().map_or(Revision::LATEST, |s| s.revision);
             return Ok(Some(Event::Notification(Notification {
                 method: MethodName::Other(message.method),
                 params,
                 revision,
-                subscriptions: SubscriptionHandles::NONE,
+                subscriptions: Box::default(),
             })));
         };
         if method.row().kind != MethodKind::Notification {
-            let violation = Violation::OutOfPlace("a request without an id");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.out_of_place("a request without an id");
         }
         // Progress handling checks for repeated members on its own.
         if method != Method::Progress
             && let Err(what) = check_repeats(params.view())
         {
-            return self.bad_parameters(method, what);
+            return self.connection.bad_parameters(method, what);
         }
         let Some(session) = &self.session else {
             // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
             if method.row().server.phase == Phase::Always {
                 return Ok(None);
             }
-            let violation = Violation::OutOfPlace("a notification before the session was open");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.out_of_place("a notification before the session was open");
         };
         let revision = session.revision;
         let checked = method.row().check(Side::Server, revision, session.client, session.server);
         if let Err(refusal) = checked {
-            let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.forbidden(Violation::Forbidden(refusal));
         }
         match method {
             Method::Cancelled if revision.era() == Era::Modern => {
@@ -546,7 +546,7 @@ impl Client {
             }
             Method::Cancelled => Ok(self.cancelled(&params)),
             Method::Progress => self.connection.on_progress(&params, now),
-            Method::SubscriptionsAcknowledged => Ok(self.acknowledged(&params)),
+            Method::SubscriptionsAcknowledged => self.acknowledged(&params),
             _ => {
                 let subscriptions = self.subscriptions_of(method, &params);
                 Ok(Some(Event::Notification(Notification {

@@ -31,6 +31,16 @@ impl Client {
         self.session = None;
         self.suspended = Some(era);
         (self.state, self.handshake_refused, self.insisted) = (State::Over, None, false);
+        self.lose_calls();
+        self.connection.observed.all_cancelled();
+        self.withdraw_requests();
+        self.connection.outbox.clear();
+        self.connection.stop_keep_alive();
+        true
+    }
+
+    /// Ends the calls that the process of the server had, except for subscriptions.
+    pub(super) fn lose_calls(&mut self) {
         let mut slot = 0;
         while let Some(key) = self.connection.calls.first_from(slot) {
             slot = key.slot + 1;
@@ -45,12 +55,7 @@ impl Client {
             }
         }
         self.connection.observed.lost();
-        self.connection.observed.all_cancelled();
         self.forget_pending_subscriptions();
-        self.withdraw_requests();
-        self.connection.outbox.clear();
-        self.connection.stop_keep_alive();
-        true
     }
 
     /// Opens a [suspended](Self::suspend) connection on the stream of the new process: later output

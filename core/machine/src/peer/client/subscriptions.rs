@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -7,9 +8,10 @@ use crate::binding::TransportFailure;
 use crate::gate::metadata::SUBSCRIPTION_ID;
 use crate::jsonrpc::{AsJson, ErrorObject, RawJson, RequestId, WriteJson, write_string};
 use crate::peer::calls::{Call, Calls, Purpose, Timing};
+use crate::peer::connection::Flow;
 use crate::peer::error::CommandError;
-use crate::peer::event::{Event, Subscribed, Violation};
-use crate::peer::handle::{CallHandle, SubscriptionHandles};
+use crate::peer::event::{Event, Subscribed};
+use crate::peer::handle::CallHandle;
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::CallOptions;
@@ -308,19 +310,29 @@ impl Client {
 
     /// Handles the acknowledgement of a listen stream.
     // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-005]
-    pub(super) fn acknowledged(&mut self, params: &RawJson<'_>) -> Option<Event<'static>> {
+    pub(super) fn acknowledged<'f>(&mut self, params: &RawJson<'_>) -> Flow<'f> {
+        const METHOD: Method = Method::SubscriptionsAcknowledged;
         const TOO_MANY: &str = "more subscriptions than the limit allows";
-        let subscription = self.listen_stream(params)?;
-        let filter = params.get("notifications")?;
+        let Some(id) = self.subscription_id(params) else {
+            return self.connection.bad_parameters(METHOD, "the subscription is missing");
+        };
+        // One that has ended meanwhile may still be acknowledged.
+        let Some(subscription) = self.subscription_with(id) else { return Ok(None) };
+        let Some(filter) = params.get("notifications") else {
+            return self.connection.bad_parameters(METHOD, "the filter is missing");
+        };
         // Checked before decoding, because each URI costs many times its text length.
         let names: usize = filter.members().map(|member| member.value.element_count()).sum();
         if names > self.connection.config.limits.subscribed_resources_max.saturating_mul(2) {
-            let method = Method::SubscriptionsAcknowledged;
-            let violation = Violation::BadParameters { method, what: TOO_MANY };
-            return Some(Event::Violation(violation));
+            return self.connection.bad_parameters(METHOD, TOO_MANY);
         }
-        let honoured = filter.decode().ok()?;
-        Some(Event::Subscribed(Subscribed { subscription, honoured, refusal: None }))
+        match filter.decode() {
+            Ok(honoured) => {
+                let subscribed = Subscribed { subscription, honoured, refusal: None };
+                Ok(Some(Event::Subscribed(subscribed)))
+            }
+            Err(_) => self.connection.bad_parameters(METHOD, "the filter is invalid"),
+        }
     }
 
     /// Returns the subscriptions that a notification belongs to.
@@ -329,13 +341,13 @@ impl Client {
         &self,
         method: Method,
         params: &RawJson<'_>,
-    ) -> SubscriptionHandles {
-        let Some(session) = &self.session else { return SubscriptionHandles::NONE };
+    ) -> Box<[CallHandle]> {
+        let Some(session) = &self.session else { return Box::default() };
         if session.revision.era() == Era::Modern {
             return self.listen_stream(params).into_iter().collect();
         }
         if self.subscriptions.is_empty() {
-            return SubscriptionHandles::NONE;
+            return Box::default();
         }
         // MCP 2025-11-25 schema.json#ResourceUpdatedNotification [RSRC-005]: one update for all subscriptions
         // of the session.
@@ -356,8 +368,20 @@ impl Client {
     }
 
     fn listen_stream(&self, params: &RawJson<'_>) -> Option<CallHandle> {
-        let id: RequestId = params.get("_meta")?.get(SUBSCRIPTION_ID)?.decode().ok()?;
-        let id = id.own_number()?;
+        self.subscription_with(self.subscription_id(params)?)
+    }
+
+    /// Returns the id of the subscription on whose stream a notification arrives, or which it names.
+    /// The stream is as certain: some servers name none, and some gateways give requests other ids.
+    fn subscription_id(&self, params: &RawJson<'_>) -> Option<i64> {
+        let named = || {
+            let id: RequestId = params.get("_meta")?.get(SUBSCRIPTION_ID)?.decode().ok()?;
+            id.own_number()
+        };
+        self.stream_of.or_else(named)
+    }
+
+    fn subscription_with(&self, id: i64) -> Option<CallHandle> {
         let key = self.connection.calls.by_id(id)?;
         let call = self.connection.calls.get(key)?;
         (call.purpose == Purpose::Listen).then_some(CallHandle::new(key))

@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -7,7 +8,7 @@ use mcp_sansio_collections::Slab;
 use crate::Revision;
 use crate::jsonrpc::ErrorObject;
 use crate::peer::event::{CloseReason, InputRequested, Opened};
-use crate::peer::handle::{InputHandle, InputSource, SubscriptionHandles};
+use crate::peer::handle::{InputHandle, InputSource};
 use crate::peer::method_name::MethodName;
 
 use super::*;
@@ -57,7 +58,7 @@ impl Bench {
             method: MethodName::Known(method),
             params: RawJson::trusted(params),
             revision: Revision::LATEST,
-            subscriptions: SubscriptionHandles::NONE,
+            subscriptions: Box::default(),
         };
         self.event(Event::Notification(notification), 0);
     }

@@ -13,7 +13,6 @@ use crate::peer::error::CommandError;
 use crate::peer::event::Request;
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
-use crate::peer::policy::ListRequests;
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, RequestOwner};
 use crate::peer::{Exchanged, Passed};
@@ -139,8 +138,14 @@ impl Server {
             Passed::Changed(changed) => changed,
             Passed::Unchanged | Passed::Dropped => &params,
         };
-        let tag = self.connection.tag_of(request.key);
-        let written = self.write_passed_notification(Method::Progress, channel, tag, params);
+        let route = (Lane::Bulk, channel, self.connection.tag_of(request.key));
+        let method = Method::Progress;
+        let written = self.connection.write_passed_notification(
+            route,
+            method.into(),
+            method.as_str(),
+            Some(params),
+        );
         debug_assert!(written.is_ok(), "finite numbers and strings are JSON");
     }
 
@@ -208,7 +213,9 @@ impl Server {
             }
             Passed::Dropped => return Ok(()),
         };
-        self.write_passed_notification(Method::Message, channel, tag, params)
+        let (route, method) = ((Lane::Bulk, channel, tag), Method::Message);
+        let part = method.into();
+        self.connection.write_passed_notification(route, part, method.as_str(), Some(params))
     }
 
     /// Returns whether a request waits for a response from the application.
@@ -376,8 +383,8 @@ impl Server {
 
     /// Answers a request for a list, or delivers it.
     pub(super) fn list<'f>(&mut self, method: Method, incoming: Incoming<'_, 'f>) -> Flow<'f> {
-        let answers = self.connection.config.policy.lists == ListRequests::Answer;
-        if !(answers && self.config.catalog.manages(method)) {
+        let delivers = self.connection.config.policy.deliver_lists;
+        if delivers || !self.config.catalog.manages(method) {
             return self.deliver(incoming, Target::None);
         }
         self.answer_list(method, &incoming);

@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::{Index, Key, Slab};
 
-use crate::jsonrpc::{self, ErrorObject};
+use crate::jsonrpc::{self, ErrorObject, Malformed};
 use crate::peer::connection::Flow;
 use crate::peer::connection::write_error_unread;
-use crate::peer::event::{Cancelled, Event, Subject};
+use crate::peer::event::{Cancelled, Event, Subject, Violation};
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
@@ -132,11 +132,11 @@ impl Server {
         if revision.is_some_and(|revision| revision != BATCHES)
             || !self.config.revisions.contains(BATCHES)
         {
-            return self.connection.malformed(
-                &jsonrpc::Malformed::batch_refused(),
-                revision,
-                channel,
-            );
+            // No other responses arrive to the calls whose responses are in it.
+            for refused in batch.filter_map(Malformed::element_refused) {
+                self.end_call_of_malformed(&refused, now);
+            }
+            return self.connection.malformed_frame(&Malformed::batch_refused(), revision, channel);
         }
         let key = self.batches.get_or_insert_default().entries.insert(Batch::new(channel));
         let mut first = None;
@@ -169,8 +169,7 @@ impl Server {
                             write_error_unread(out, malformed.id.as_ref(), &error, Some(BATCHES));
                         });
                     }
-                    let violation = crate::peer::Violation::Malformed(malformed.reason);
-                    self.connection.violation(self.connection.config.policy.malformed, violation)
+                    self.connection.malformed(Violation::Malformed(malformed.reason))
                 }
             };
             match flow {

@@ -8,8 +8,7 @@ use crate::gate::{Handshake, Refusal};
 use crate::jsonrpc::{AsJson, ErrorObject, Json, RawJson};
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
-use crate::peer::event::{Event, Failure, Opened, Violation};
-use crate::peer::policy::IncompleteInitialize;
+use crate::peer::event::{Event, Failure, Opened};
 use crate::peer::requests::InFlight;
 use crate::protocol::{
     AtRevision, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel,
@@ -40,12 +39,10 @@ impl Server {
             let what = "`initialize` cannot be part of a batch";
             let error = ErrorObject::invalid_request(what);
             self.answer_refusal(&incoming.id, &error, incoming.reply);
-            let violation = Violation::OutOfPlace(what);
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.out_of_place(what);
         }
         let given = Handshake::read(incoming.params.view());
-        let complete =
-            self.connection.config.policy.incomplete_initialize == IncompleteInitialize::Refuse;
+        let complete = !self.connection.config.policy.accept_incomplete_initialize;
         if let Some(what) = given.fault(complete) {
             return self.refuse_initialize(incoming, what);
         }
@@ -123,7 +120,7 @@ impl Server {
     ) -> Flow<'f> {
         let error = ErrorObject::invalid_params(what);
         self.answer_refusal(&incoming.id, &error, incoming.reply);
-        self.bad_parameters(crate::protocol::Method::Initialize, what)
+        self.connection.bad_parameters(crate::protocol::Method::Initialize, what)
     }
 
     // MCP 2026-07-28 server/discover#response [DISC-001], MCP 2026-07-28 schema.json#DiscoverResult
@@ -161,9 +158,7 @@ impl Server {
             // may repeat the notification, for example because it received no response to its POST.
             Some(_) => Ok(None),
             None => {
-                let violation =
-                    Violation::OutOfPlace("`notifications/initialized` without `initialize`");
-                self.connection.violation(self.connection.config.policy.forbidden, violation)
+                self.connection.out_of_place("`notifications/initialized` without `initialize`")
             }
         }
     }

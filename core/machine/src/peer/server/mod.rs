@@ -41,9 +41,9 @@ use crate::{Caller, Instant, PanicGuard, Revision};
 
 use super::calls::Purpose;
 use super::command::{Body, ServerCommand, ServerMachine};
-use super::connection::{Connection, Flow};
+use super::connection::Connection;
 use super::error::{CommandError, ConnectionClosed};
-use super::event::{CloseReason, Event, Failure, Violation};
+use super::event::{CloseReason, Event, Failure};
 use super::handle::{CallHandle, RequestHandle};
 use super::input_support::{UnsupportedInput, unsupported_input};
 use super::machine::{Applied, machine, stream_machine};
@@ -521,11 +521,6 @@ impl Server {
         // MCP 2026-07-28 extensions:overview#server-capabilities [EXT-008]
         crate::protocol::drop_tasks_extension(&mut declared.extensions, revision);
         declared
-    }
-
-    fn bad_parameters<'f>(&mut self, method: Method, what: &'static str) -> Flow<'f> {
-        let violation = Violation::BadParameters { method, what };
-        self.connection.violation(self.connection.config.policy.malformed, violation)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The notifications of a server.
 
 use crate::jsonrpc::{WriteError, WriteJson};
-use crate::peer::Passed;
 use crate::peer::error::CommandError;
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part};
@@ -42,28 +41,8 @@ impl Server {
         tag: Tag,
         params: &dyn WriteJson,
     ) -> Result<(), WriteError> {
-        match self.connection.pass_sent(method.as_str(), Some(params)) {
-            Passed::Unchanged => self.write_passed_notification(method, channel, tag, params),
-            Passed::Changed(params) => {
-                self.write_passed_notification(method, channel, tag, &params)
-            }
-            Passed::Dropped => Ok(()),
-        }
-    }
-
-    /// Writes a notification that has passed the middleware.
-    pub(super) fn write_passed_notification(
-        &mut self,
-        method: Method,
-        channel: Channel,
-        tag: Tag,
-        params: &dyn WriteJson,
-    ) -> Result<(), WriteError> {
-        let observed = self.connection.observed.notify(method.as_str(), Some(params), tag);
-        self.connection.outbox.try_push(Lane::Bulk, channel, method.into(), tag, |out| {
-            let params = observed.as_ref().map_or(params, |params| params);
-            crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
-        })
+        let route = (Lane::Bulk, channel, tag);
+        self.connection.send_notification(route, method.into(), method.as_str(), Some(params))
     }
 
     // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
@@ -78,19 +57,8 @@ impl Server {
         }
         let entry = self.connection.requests.get(request.key);
         let Some(entry) = entry.filter(|_| !self.is_behind()) else { return Ok(()) };
-        let (channel, tag) = (entry.reply.channel, self.connection.tag(&entry.id));
-        let part = Part::OTHER_NOTIFICATION;
-        let passed = self.connection.pass_sent(method, Some(params));
-        let params: &dyn WriteJson = match &passed {
-            Passed::Unchanged => params,
-            Passed::Changed(changed) => changed,
-            Passed::Dropped => return Ok(()),
-        };
-        let observed = self.connection.observed.notify(method, Some(params), tag);
-        let params = observed.as_ref().map_or(params, |params| params);
-        self.connection.outbox.try_push(Lane::Bulk, channel, part, tag, |out| {
-            crate::jsonrpc::write_notification(out, method, Some(params))
-        })?;
+        let route = (Lane::Bulk, entry.reply.channel, self.connection.tag(&entry.id));
+        self.connection.send_notification(route, Part::OTHER_NOTIFICATION, method, Some(params))?;
         Ok(())
     }
 }

@@ -20,7 +20,6 @@ use crate::peer::event::{Ended, Event, Failure, InputResponseParams, Request, Vi
 use crate::peer::handle::{CallHandle, RequestHandle};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane};
-use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, LoggingLevel, Method, Side,
@@ -159,7 +158,7 @@ impl Server {
             Err(what) => {
                 self.answer_refusal(&id, &ErrorObject::invalid_params(*what), reply);
                 return match known {
-                    Some(method) => self.bad_parameters(method, what),
+                    Some(method) => self.connection.bad_parameters(method, what),
                     None => Ok(None),
                 };
             }
@@ -217,8 +216,7 @@ impl Server {
         if is_probe && !self.speaks(Era::Modern) {
             return Ok(None);
         }
-        let violation = Violation::OutOfPlace("a request before `initialize`");
-        self.connection.violation(self.connection.config.policy.forbidden, violation)
+        self.connection.out_of_place("a request before `initialize`")
     }
 
     /// Handles a request with its own metadata, independent of any session.
@@ -233,13 +231,12 @@ impl Server {
         if incoming.reply.batch.is_some() {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
             self.answer_refusal(&incoming.id, &error, incoming.reply);
-            let violation = Violation::OutOfPlace("a modern request in a batch");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.out_of_place("a modern request in a batch");
         }
         if let Some(what) = incoming.metadata.modern_fault {
             self.answer_refusal(&incoming.id, &ErrorObject::invalid_params(what), incoming.reply);
             return match incoming.method {
-                MethodName::Known(method) => self.bad_parameters(method, what),
+                MethodName::Known(method) => self.connection.bad_parameters(method, what),
                 MethodName::Other(_) => Ok(None),
             };
         }
@@ -261,7 +258,7 @@ impl Server {
                 let error = ErrorObject::invalid_params(*what);
                 self.answer_refusal(&incoming.id, &error, incoming.reply);
                 return match incoming.method {
-                    MethodName::Known(method) => self.bad_parameters(method, what),
+                    MethodName::Known(method) => self.connection.bad_parameters(method, what),
                     MethodName::Other(_) => Ok(None),
                 };
             }
@@ -296,8 +293,7 @@ impl Server {
     fn refuse_notification<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
         let error = ErrorObject::method_not_found(incoming.method.as_str());
         self.answer_refusal(&incoming.id, &error, incoming.reply);
-        let violation = Violation::OutOfPlace("a notification with an id");
-        self.connection.violation(self.connection.config.policy.forbidden, violation)
+        self.connection.out_of_place("a notification with an id")
     }
 
     /// Refuses a request that failed the capability checks.
@@ -305,8 +301,7 @@ impl Server {
         let name = Written::plain(incoming.method.as_str());
         let error = Refusal::by_gate(refusal, name, incoming.revision).into();
         self.answer_refusal(&incoming.id, &error, incoming.reply);
-        let violation = Violation::Forbidden(refusal);
-        self.connection.violation(self.connection.config.policy.forbidden, violation)
+        self.connection.forbidden(Violation::Forbidden(refusal))
     }
 
     /// Dispatches a valid request, whose item may have been found before. The machine answers some
@@ -319,7 +314,7 @@ impl Server {
         let method = match &incoming.method {
             MethodName::Known(method) => *method,
             MethodName::Other(name) => {
-                if self.connection.config.policy.unknown_methods == UnknownMethods::Deliver {
+                if self.connection.config.policy.deliver_unknown_methods {
                     return self.deliver(incoming, Target::None);
                 }
                 // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
@@ -474,19 +469,26 @@ impl Server {
         channel: Channel,
         now: Instant,
     ) -> Flow<'f> {
-        let why = malformed.reason.as_str();
-        if let Some((key, call)) = self.connection.take_call_of_malformed(malformed) {
-            match call.purpose {
-                Purpose::KeepAlive => self.connection.keep_alive_answered(now),
-                Purpose::Input { round, index } => self.input_failed(round, index, why),
-                Purpose::Chore | Purpose::UnneededTask(_) => {}
-                _ => self.connection.end_call(key, Failure::InvalidAnswer(why)),
-            }
-            let reaction = self.connection.config.policy.malformed;
-            return self.connection.violation(reaction, Violation::Malformed(malformed.reason));
+        if self.end_call_of_malformed(malformed, now) {
+            return self.connection.malformed(Violation::Malformed(malformed.reason));
         }
         let revision = self.session.as_ref().map(ServerSession::revision);
-        self.connection.malformed(malformed, revision, channel)
+        self.connection.malformed_frame(malformed, revision, channel)
+    }
+
+    /// Ends the call that a malformed message names, if there is one.
+    pub(super) fn end_call_of_malformed(&mut self, malformed: &Malformed, now: Instant) -> bool {
+        let why = malformed.reason.as_str();
+        let Some((key, call)) = self.connection.take_call_of_malformed(malformed) else {
+            return false;
+        };
+        match call.purpose {
+            Purpose::KeepAlive => self.connection.keep_alive_answered(now),
+            Purpose::Input { round, index } => self.input_failed(round, index, why),
+            Purpose::Chore | Purpose::UnneededTask(_) => {}
+            _ => self.connection.end_call(key, Failure::InvalidAnswer(why)),
+        }
+        true
     }
 
     fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {

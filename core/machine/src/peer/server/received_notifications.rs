@@ -1,5 +1,7 @@
 //! The notifications of a client.
 
+use alloc::boxed::Box;
+
 use crate::Instant;
 use crate::Revision;
 use crate::gate::members::check_repeats;
@@ -7,9 +9,7 @@ use crate::gate::{MethodKind, Phase};
 use crate::jsonrpc::{NotificationMessage, RawJson, RequestId};
 use crate::peer::connection::Flow;
 use crate::peer::event::{Event, Notification, Violation};
-use crate::peer::handle::SubscriptionHandles;
 use crate::peer::method_name::MethodName;
-use crate::peer::policy::UnknownMethods;
 use crate::protocol::{Method, Side};
 
 use super::{NO_PARAMS, Server, ServerSession};
@@ -36,28 +36,25 @@ impl Server {
         let params = message.params.unwrap_or(NO_PARAMS);
         let repeats = check_repeats(params.view());
         let Some(method) = Method::parse(&message.method) else {
-            if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
+            if !self.connection.config.policy.deliver_unknown_methods {
                 return Ok(None);
             }
             if let Err(what) = repeats {
-                let violation = Violation::OutOfPlace(what);
-                let reaction = self.connection.config.policy.malformed;
-                return self.connection.violation(reaction, violation);
+                return self.connection.malformed(Violation::OutOfPlace(what));
             }
             let revision = self.session.as_ref().map_or(Revision::LATEST, ServerSession::revision);
             return Ok(Some(Event::Notification(Notification {
                 method: MethodName::Other(message.method),
                 params,
                 revision,
-                subscriptions: SubscriptionHandles::NONE,
+                subscriptions: Box::default(),
             })));
         };
         if method.row().kind != MethodKind::Notification {
-            let violation = Violation::OutOfPlace("a request without an id");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.out_of_place("a request without an id");
         }
         if let Err(what) = repeats {
-            return self.bad_parameters(method, what);
+            return self.connection.bad_parameters(method, what);
         }
         match method {
             Method::Cancelled => return self.cancelled(&params, now),
@@ -65,14 +62,12 @@ impl Server {
             _ => {}
         }
         let Some(session) = &self.session else {
-            let violation = Violation::OutOfPlace("a notification before `initialize`");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.out_of_place("a notification before `initialize`");
         };
         let revision = session.revision;
         let checked = method.row().check(Side::Client, revision, session.client, session.server);
         if let Err(refusal) = checked {
-            let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+            return self.connection.forbidden(Violation::Forbidden(refusal));
         }
         debug_assert!(method.row().client.phase != Phase::Opening, "`initialize` is a request");
         match method {
@@ -81,7 +76,7 @@ impl Server {
                 method: MethodName::Known(method),
                 params,
                 revision,
-                subscriptions: SubscriptionHandles::NONE,
+                subscriptions: Box::default(),
             }))),
         }
     }

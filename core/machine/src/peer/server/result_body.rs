@@ -74,7 +74,8 @@ impl Additions<'_> {
         if !text.starts_with('{') || !text.ends_with('}') {
             return Err(WriteError::NotAnObject);
         }
-        let (mut result_type, mut interim, mut meta, mut cached) = (false, false, None, false);
+        let (mut result_type, mut interim, mut meta) = (false, false, None);
+        let (mut timed, mut scoped) = (false, false);
         for member in RawJson::trusted(text).members() {
             match &*member.name() {
                 "resultType" => {
@@ -85,7 +86,8 @@ impl Additions<'_> {
                     let named = member.value.get(crate::gate::metadata::SERVER_INFO).is_some();
                     meta = Some((member.range, named, member.value.is_object()));
                 }
-                "ttlMs" => cached = true,
+                "ttlMs" => timed = true,
+                "cacheScope" => scoped = true,
                 _ => {}
             }
         }
@@ -123,12 +125,18 @@ impl Additions<'_> {
             out.push_str(self.identity);
             out.push('}');
         }
-        if let Some(cache) = self.cache.filter(|_| !cached && !interim) {
-            add(out, r#""ttlMs":"#);
-            AsJson(&AtRevision(&cache.ttl, self.revision)).write_json(out)?;
-            out.push_str(r#","cacheScope":"#);
-            let scope = if self.restricted { &CacheScope::Private } else { &cache.scope };
-            AsJson(&AtRevision(scope, self.revision)).write_json(out)?;
+        if let Some(cache) = self.cache.filter(|_| !interim) {
+            if !timed {
+                add(out, r#""ttlMs":"#);
+                AsJson(&AtRevision(&cache.ttl, self.revision)).write_json(out)?;
+            }
+            if !scoped {
+                add(out, r#""cacheScope":"#);
+                // The scope of the configuration belongs to the time of the configuration.
+                let private = self.restricted || timed;
+                let scope = if private { &CacheScope::Private } else { &cache.scope };
+                AsJson(&AtRevision(scope, self.revision)).write_json(out)?;
+            }
         }
         out.push('}');
         Ok(())
@@ -197,6 +205,21 @@ mod tests {
             let [page, scanned] =
                 [Contents::Page, Contents::Any].map(|it| completed(&result, Some(&hints), it));
             assert_eq!(page, scanned);
+        }
+    }
+
+    #[test]
+    fn a_result_with_one_cache_hint_gets_the_other() {
+        // Rule: [CACHE-001].
+        let hints = CacheHints::public(core::time::Duration::from_secs(1));
+        for (own, added) in [
+            (r#""cacheScope":"private""#, r#","ttlMs":1000"#),
+            (r#""ttlMs":5"#, r#","cacheScope":"private""#),
+            (r#""ttlMs":5,"cacheScope":"public""#, ""),
+        ] {
+            let result = [r#"{"resultType":"complete","contents":[],"#, own].concat();
+            let [_, completed] = completed(&[&result, "}"].concat(), Some(&hints), Contents::Any);
+            assert_eq!(completed, ["<", &result, added, "}"].concat());
         }
     }
 }

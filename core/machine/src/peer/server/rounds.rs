@@ -1,6 +1,8 @@
 //! Input rounds: how a handler obtains input from the user or the host, in either era.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -136,21 +138,19 @@ impl Server {
         // MCP 2025-11-25 client/elicitation#capabilities [ELIC-001] [ELIC-005],
         // MCP 2025-11-25 client/sampling#capabilities [SAMP-001],
         // MCP 2025-11-25 client/roots#listing-roots [ROOT-001]
-        let missing = questions
-            .into_iter()
-            .flat_map(|questions| questions.iter())
-            .find_map(|(_, question)| missing_for(question, entry.capabilities, revision));
+        let missing = questions.and_then(|them| them.missing(entry.capabilities, revision));
         if let Some(capability) = missing {
-            let error = capability.missing();
             match (revision.era(), entry.method) {
-                (Era::Modern, _) => self.send_error(handle, error)?,
+                (Era::Modern, _) => self.send_error(handle, capability.missing())?,
                 // A tool result for the model, which may continue without the input.
                 // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
                 (Era::Legacy, Some(Method::ToolsCall)) => {
-                    self.send_result(handle, &CallToolResult::error(error.message))?;
+                    let text = missing_text(capability, revision);
+                    self.send_result(handle, &CallToolResult::error(text))?;
                 }
                 (Era::Legacy, _) => {
-                    self.send_error(handle, ErrorObject::internal(error.message))?
+                    let text = missing_text(capability, revision);
+                    self.send_error(handle, ErrorObject::internal(text))?
                 }
             }
             return Err(CommandError::NotDeclared(capability));
@@ -412,11 +412,18 @@ fn other_request(question: &InputRequest) -> Option<(String, RawJson<'static>)> 
     (Method::parse(&method).is_none() && params.is_object()).then_some((method, params))
 }
 
-/// Returns the capability that an input request needs and the client lacks.
-fn missing_for(
-    question: &InputRequest,
-    declared: Capabilities,
-    revision: Revision,
-) -> Option<Capability> {
-    question.needs(revision).find(|capability| !declared.contains(*capability))
+/// Says to a legacy client which capability an input request needs: it can declare only those of
+/// its revision.
+fn missing_text(capability: Capability, revision: Revision) -> Cow<'static, str> {
+    let since = match capability {
+        Capability::Elicitation => Revision::V2025_06_18,
+        Capability::ElicitationUrl => Revision::V2025_11_25,
+        _ => Revision::V2024_11_05,
+    };
+    if revision >= since {
+        return capability.missing().message;
+    }
+    let path = capability.path();
+    format!("the request needs the client capability `{path}`, which is new in revision {since}")
+        .into()
 }

@@ -4,7 +4,7 @@ use core::hash::BuildHasher;
 
 use mcp_sansio_collections::{Index, KeyedHash};
 
-use crate::catalog::Changes;
+use crate::catalog::{Changes, check_uri};
 use crate::gate::metadata::SUBSCRIPTION_ID;
 use crate::jsonrpc::{
     AsJson, ErrorObject, RawJson, RequestId, WriteJson, resolved, to_shared_json, write_id,
@@ -14,7 +14,9 @@ use crate::peer::connection::Flow;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, RequestOwner};
-use crate::protocol::{AtRevision, Capability, Method, SubscriptionFilter, TaskStatusParams};
+use crate::protocol::{
+    AtRevision, Capabilities, Capability, Method, SubscriptionFilter, TaskStatusParams,
+};
 use crate::{Era, Revision};
 
 use super::Server;
@@ -104,7 +106,7 @@ impl Server {
             );
             debug_assert!(written.is_ok(), "a string is JSON");
         }
-        let wanted = |filter: &SubscriptionFilter| {
+        let wanted = |filter: &SubscriptionFilter, _| {
             filter.resource_subscriptions.iter().flatten().any(|wanted| wanted == uri)
         };
         self.notify_listeners(Method::ResourcesUpdated, &params, &wanted);
@@ -119,8 +121,12 @@ impl Server {
             return;
         };
         let task = &status.detailed.task.task_id;
-        let wanted =
-            |filter: &SubscriptionFilter| filter.task_ids.iter().flatten().any(|id| id == task);
+        let open = status.detailed.input_requests.as_ref();
+        // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005]
+        let wanted = |filter: &SubscriptionFilter, declared: Capabilities| {
+            filter.task_ids.iter().flatten().any(|id| id == task)
+                && open.and_then(|them| them.missing(declared, Revision::LATEST)).is_none()
+        };
         self.notify_listeners(Method::Tasks, &params, &wanted);
     }
 
@@ -151,11 +157,13 @@ impl Server {
         if self.is_behind() {
             return self.defer_list_changes(changes);
         }
-        type Wanted = fn(&SubscriptionFilter) -> bool;
+        type Wanted = fn(&SubscriptionFilter, Capabilities) -> bool;
         let lists: [(bool, Method, Wanted); 3] = [
-            (changes.tools, Method::ToolsListChanged, |f| f.tools_list_changed == Some(true)),
-            (changes.prompts, Method::PromptsListChanged, |f| f.prompts_list_changed == Some(true)),
-            (changes.resources, Method::ResourcesListChanged, |f| {
+            (changes.tools, Method::ToolsListChanged, |f, _| f.tools_list_changed == Some(true)),
+            (changes.prompts, Method::PromptsListChanged, |f, _| {
+                f.prompts_list_changed == Some(true)
+            }),
+            (changes.resources, Method::ResourcesListChanged, |f, _| {
                 f.resources_list_changed == Some(true)
             }),
         ];
@@ -177,7 +185,7 @@ impl Server {
         &mut self,
         method: Method,
         params: &dyn WriteJson,
-        wanted: &dyn Fn(&SubscriptionFilter) -> bool,
+        wanted: &dyn Fn(&SubscriptionFilter, Capabilities) -> bool,
     ) {
         if self.connection.closed.is_some() {
             return;
@@ -185,7 +193,7 @@ impl Server {
         let mut slot = 0;
         while let Some(key) = self.connection.requests.find_from(
             slot,
-            |entry| matches!(&entry.owner, RequestOwner::Listening(filter) if wanted(filter)),
+            |entry| matches!(&entry.owner, RequestOwner::Listening(filter) if wanted(filter, entry.capabilities)),
         ) {
             slot = key.slot + 1;
             let Some(entry) = self.connection.requests.get(key) else { continue };
@@ -200,7 +208,9 @@ impl Server {
     /// Opens a listen stream. Its response is sent when it ends.
     // MCP 2026-07-28 basic/patterns/subscriptions#opening-a-stream [SUBS-001] [SUBS-007]
     pub(super) fn listen<'f>(&mut self, incoming: Incoming<'_, 'f>) -> Flow<'f> {
-        let filter = incoming.params.get("notifications").filter(RawJson::is_object);
+        // A filter of nothing may be written as an empty list.
+        let is_filter = |filter: &RawJson<'_>| filter.is_object() || filter.view().is_empty_array();
+        let filter = incoming.params.get("notifications").filter(is_filter);
         // Checked before decoding, because each URI costs many times its text length.
         if let Some(what) = filter.as_ref().and_then(|filter| self.overfull(filter)) {
             self.answer_error(&incoming.id, &ErrorObject::internal(what), incoming.reply);
@@ -211,7 +221,7 @@ impl Server {
             let error =
                 ErrorObject::invalid_params("`notifications` must be a subscription filter");
             self.answer_error(&incoming.id, &error, incoming.reply);
-            return self.bad_parameters(
+            return self.connection.bad_parameters(
                 Method::SubscriptionsListen,
                 "the subscription filter is missing or invalid",
             );
@@ -223,7 +233,9 @@ impl Server {
             && !incoming.client.contains(tasks)
         {
             self.answer_refusal(&incoming.id, &tasks.missing(), incoming.reply);
-            return self.bad_parameters(Method::SubscriptionsListen, "tasks without the extension");
+            return self
+                .connection
+                .bad_parameters(Method::SubscriptionsListen, "tasks without the extension");
         }
         let length_max = self.connection.config.limits.uri_length_max;
         let too_long = |names: &Option<Vec<String>>| {
@@ -312,10 +324,18 @@ impl Server {
             flag(asked.prompts_list_changed, Capability::PromptsListChanged);
         honoured.resources_list_changed =
             flag(asked.resources_list_changed, Capability::ResourcesListChanged);
-        honoured.resource_subscriptions =
-            asked.resource_subscriptions.filter(|_| has(Capability::ResourcesSubscribe));
+        let uris = asked.resource_subscriptions.filter(|_| has(Capability::ResourcesSubscribe));
+        honoured.resource_subscriptions = uris.map(|uris| self.valid_uris(uris));
         honoured.task_ids = asked.task_ids.filter(|_| has(Capability::TasksExtension));
         honoured
+    }
+
+    /// Returns the valid URIs, each once.
+    // MCP 2026-07-28 server/resources#security-considerations [RSRC-014]
+    fn valid_uris(&self, uris: Vec<String>) -> Vec<String> {
+        let mut valid = SubscribedUris::with_hasher(self.connection.requests.hasher());
+        uris.into_iter().filter(|uri| check_uri(uri).is_ok()).for_each(|uri| valid.insert(uri));
+        valid.uris
     }
 
     /// Handles `resources/subscribe` and `resources/unsubscribe` in a legacy session.

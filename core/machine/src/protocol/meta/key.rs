@@ -1,27 +1,22 @@
 //! The rules for the keys of `_meta`.
 
-use super::Meta;
-use crate::Revision;
+use serde::ser::Error as _;
 
-/// A key that violates the grammar for keys of `_meta`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidMetaKey {
-    /// The part before the `/` is not a list of labels.
-    #[error(
-        "a key prefix is labels joined by dots, each starting with a letter and ending with a \
-         letter or digit, with hyphens only inside"
-    )]
-    Prefix,
-    /// The part after the `/`, or the complete key, is not a valid name.
-    #[error(
-        "a key name starts and ends with a letter or digit, with hyphens, underscores and dots \
-         only inside"
-    )]
-    Name,
-    /// The prefix is missing, but required.
-    #[error("an extension identifier must have a prefix")]
-    NoPrefix,
+use super::Meta;
+use crate::jsonrpc::JsonError;
+use crate::{InvalidValue, Revision};
+
+const PREFIX: &str = "a key prefix is labels joined by dots, each starting with a letter and ending \
+                      with a letter or digit, with hyphens only inside";
+const NAME: &str = "a key name starts and ends with a letter or digit, with hyphens, underscores and \
+                    dots only inside";
+const RESERVED: &str = "prefixes whose second label is `modelcontextprotocol` or `mcp` are reserved \
+                        for the protocol";
+const NO_PREFIX: &str = "an extension identifier must have a prefix";
+
+/// Returns the error of writing an invalid key.
+pub(crate) fn unwritable(key: &str, reason: &InvalidValue) -> JsonError {
+    JsonError::custom(format_args!("the key `{key}` of `_meta`: {reason}"))
 }
 
 /// Checks the form of a `_meta` key: an optional prefix that ends in `/`, and a name, which may be
@@ -29,15 +24,15 @@ pub enum InvalidMetaKey {
 ///
 /// # Errors
 ///
-/// See [`InvalidMetaKey`].
-pub fn check_key(key: &str) -> Result<(), InvalidMetaKey> {
+/// The key violates the grammar for keys of `_meta`: the fault of its author.
+pub fn check_key(key: &str) -> Result<(), InvalidValue> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
     };
     // MCP 2026-07-28 basic/index#_meta [META-003]: labels joined by dots.
     if prefix.is_some_and(|prefix| !prefix.split('.').all(is_label)) {
-        return Err(InvalidMetaKey::Prefix);
+        return Err(InvalidValue::new(PREFIX));
     }
     // MCP 2026-07-28 basic/index#_meta [META-004]: unless empty, alphanumeric at both ends.
     let bytes = name.as_bytes();
@@ -46,18 +41,30 @@ pub fn check_key(key: &str) -> Result<(), InvalidMetaKey> {
     if ends.into_iter().flatten().all(u8::is_ascii_alphanumeric) && bytes.iter().all(inside) {
         Ok(())
     } else {
-        Err(InvalidMetaKey::Name)
+        Err(InvalidValue::new(NAME))
     }
+}
+
+/// Checks a key that the application writes: its form, and that it has no reserved prefix other
+/// than `io.modelcontextprotocol`, whose keys the protocol and its extensions define.
+pub(crate) fn check_own_key(key: &str) -> Result<(), InvalidValue> {
+    check_key(key)?;
+    // MCP 2026-07-28 basic/index#_meta [META-006]
+    let is_defined = key.strip_prefix("io.modelcontextprotocol");
+    if is_defined.is_some_and(|rest| rest.starts_with(['/', '.'])) || !key.contains('/') {
+        return Ok(());
+    }
+    if is_reserved_key(key, Revision::LATEST) { Err(InvalidValue::new(RESERVED)) } else { Ok(()) }
 }
 
 /// Checks the form of an extension identifier: a key with a prefix.
 ///
 /// # Errors
 ///
-/// See [`InvalidMetaKey`].
+/// Those of [`check_key`], or the prefix is missing: the fault of its author.
 // MCP 2026-07-28 basic/versioning#extension-negotiation [CAP-024]: the prefix is mandatory.
-pub fn check_extension_id(id: &str) -> Result<(), InvalidMetaKey> {
-    if id.contains('/') { check_key(id) } else { Err(InvalidMetaKey::NoPrefix) }
+pub fn check_extension_id(id: &str) -> Result<(), InvalidValue> {
+    if id.contains('/') { check_key(id) } else { Err(InvalidValue::new(NO_PREFIX)) }
 }
 
 /// Returns whether the protocol reserves `key` at `revision`, so that others must not define it.
@@ -89,7 +96,10 @@ fn is_label(label: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
+    use crate::jsonrpc::RawJson;
 
     #[test]
     fn keys_follow_the_grammar_of_prefix_and_name() {
@@ -98,19 +108,42 @@ mod tests {
             assert_eq!(check_key(key), Ok(()), "{key}");
         }
         for key in ["/a", "1com/a", "com./a", "com..x/a", "com-/a", "-com/a", "c_m/a"] {
-            assert_eq!(check_key(key), Err(InvalidMetaKey::Prefix), "{key}");
+            assert_eq!(check_key(key), Err(InvalidValue::new(PREFIX)), "{key}");
         }
         for key in ["_a", "a-", "a/b/c", "com.example/.a", "ä", "a b"] {
-            assert_eq!(check_key(key), Err(InvalidMetaKey::Name), "{key}");
+            assert_eq!(check_key(key), Err(InvalidValue::new(NAME)), "{key}");
         }
+    }
+
+    #[test]
+    fn an_application_writes_valid_keys_only() {
+        // Rule: [META-003] [META-004] [META-006].
+        let mut meta = Meta::new();
+        for (key, reason) in [
+            ("1com/a", PREFIX),
+            ("a/b/c", NAME),
+            ("dev.mcp/x", RESERVED),
+            ("com.modelcontextprotocol.tools/x", RESERVED),
+        ] {
+            let error = meta.set(key, &1).unwrap_err().to_string();
+            assert!(error.contains(key) && error.contains(reason), "{error}");
+            meta.insert(key, RawJson::EMPTY_OBJECT.into());
+            assert_eq!(meta.check(), Err(InvalidValue::new(reason)));
+            meta.remove(key);
+        }
+        for key in ["progressToken", Meta::CLIENT_INFO, "io.modelcontextprotocol.skills/x", "a.b/c"]
+        {
+            assert_eq!(meta.set(key, &1), Ok(None), "{key}");
+        }
+        assert_eq!(meta.check(), Ok(()));
     }
 
     #[test]
     fn an_extension_identifier_needs_a_prefix() {
         // Rule: [CAP-024].
         assert_eq!(check_extension_id("io.modelcontextprotocol/tasks"), Ok(()));
-        assert_eq!(check_extension_id("tasks"), Err(InvalidMetaKey::NoPrefix));
-        assert_eq!(check_extension_id("1/tasks"), Err(InvalidMetaKey::Prefix));
+        assert_eq!(check_extension_id("tasks"), Err(InvalidValue::new(NO_PREFIX)));
+        assert_eq!(check_extension_id("1/tasks"), Err(InvalidValue::new(PREFIX)));
     }
 
     #[test]

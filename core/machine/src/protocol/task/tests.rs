@@ -55,3 +55,17 @@ fn three_statuses_are_terminal() {
         .map(|text| TaskStatus::from(text).is_terminal());
     assert_eq!(terminal, [false, false, true, true, true, false]);
 }
+
+#[test]
+fn times_of_a_task_are_any_numbers_under_either_name() {
+    // Rule: [TASK-010].
+    let read = |times: &str| {
+        let task = r#""taskId":"t","status":"working","createdAt":"c","lastUpdatedAt":"c""#;
+        let task: Task = serde_json::from_str(&alloc::format!("{{{task},{times}}}")).unwrap();
+        (task.ttl_ms, task.poll_interval_ms)
+    };
+    assert_eq!(read(r#""ttl":null"#), (None, None));
+    assert_eq!(read(r#""ttlMs":-1,"pollIntervalMs":1500.5"#), (Some(0), Some(1500)));
+    assert_eq!(read(r#""ttl":1e99,"pollInterval":2"#), (Some(u64::MAX), Some(2)));
+    assert_eq!(read(r#""ttl":5,"ttlMs":6,"pollIntervalMs":7"#), (Some(6), Some(7)));
+}

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Instant;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
+use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{
     CallHandle, Client, ClientCommand, ClientOptions, CloseReason, Event, Failure, InputHandle,
     MethodName, RequestHandle, Subject as Gone,
 };
+use mcp_sansio::{ErrorCode, Instant};
 use serde_json::{Value, json};
 
 use crate::capabilities;

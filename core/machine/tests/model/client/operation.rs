@@ -4,7 +4,7 @@ use std::fmt;
 
 use mcp_sansio::peer::{ClientOptions, Limits};
 use mcp_sansio::protocol::{ClientCapabilities, Implementation};
-use mcp_sansio::{Era, Revisions};
+use mcp_sansio::{Era, Revision, Revisions};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -85,7 +85,8 @@ pub(super) enum Operation {
 
 impl Setting {
     pub(super) fn options(&self) -> ClientOptions {
-        let versions = self.versions.iter().map(|version| version.parse().expect("a revision"));
+        let versions =
+            self.versions.iter().map(|version| Revision::parse(version).expect("a revision"));
         let revisions =
             versions.fold(Revisions::NONE, |set, version| set.union(Revisions::only(version)));
         let offers = capabilities::to_json(&self.offers);

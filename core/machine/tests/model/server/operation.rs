@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use mcp_sansio::Revisions;
 use mcp_sansio::peer::{Limits, Policy, Reaction, ServerOptions};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities};
+use mcp_sansio::{Revision, Revisions};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -78,7 +78,8 @@ pub(super) enum Operation {
 
 impl Setting {
     pub(super) fn options(&self) -> ServerOptions {
-        let versions = self.versions.iter().map(|version| version.parse().expect("a revision"));
+        let versions =
+            self.versions.iter().map(|version| Revision::parse(version).expect("a revision"));
         let revisions =
             versions.fold(Revisions::NONE, |set, version| set.union(Revisions::only(version)));
         let offers = capabilities::to_json_with_false(&self.offers);

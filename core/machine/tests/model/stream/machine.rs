@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use mcp_sansio::Instant;
 use mcp_sansio::http::{
     ExchangeId, HttpServerOptions, RequestHead, ResponseMode, Server, ServerLimits, ServerTransmit,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Body, CommandError, Event, RequestHandle, ServerCommand};
-use mcp_sansio::protocol::{Implementation, LoggingLevel, ServerCapabilities};
+use mcp_sansio::protocol::{Implementation, ServerCapabilities};
+use mcp_sansio::{Instant, LoggingLevel};
 use serde_json::{Value, json};
 
 use crate::commands::{OBJECT, nth};

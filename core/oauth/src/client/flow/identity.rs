@@ -13,20 +13,17 @@ use super::super::exchanges::Fetched;
 use super::super::tokens::Tokens;
 use super::super::{
     ActionFailure, ActionId, AuthorizationAction, AuthorizationClient, AuthorizationFailure,
-    ClientSecret, Credential, CredentialKey, GrantFlow,
+    ClientSecret, Credential, CredentialKey,
 };
 use super::token::GrantSource;
 use super::{Flow, Goal, Next, Outcome, Step, StepResult, TokenLock};
-use crate::client::authentication::AuthenticationMethod;
+use crate::client::authentication::{AuthenticationMethod, REGISTERED};
 use crate::client::credential::{StoredClient, StoredIssuer, StoredTokens};
 use crate::client::metadata::is_same_issuer;
 use crate::client::registration::{Registration, RegistrationRequest, method_to_register};
 use crate::client::scopes::Scopes;
-use crate::client::token::GrantType;
 use crate::discovery::endpoint;
-use crate::{
-    AnswerFault, AuthorizationServerMetadata, MetadataFault, NoAuthenticationMethod, ResourceUri,
-};
+use crate::{AnswerFault, AuthorizationServerMetadata, MetadataFault, ResourceUri};
 
 /// The identity of a client at one authorization server.
 // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location
@@ -310,7 +307,7 @@ impl AuthorizationClient {
             fallback: false,
             or_fallback,
             method,
-            or_public: silent && self.options.grant.needs_user(),
+            or_public: silent,
             with_scopes: !scopes.is_empty(),
             scopes,
         })
@@ -322,7 +319,7 @@ impl AuthorizationClient {
         metadata: &AuthorizationServerMetadata,
     ) -> Result<AuthenticationMethod, AuthorizationFailure> {
         let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
-        let method = method_to_register(supported, !self.options.grant.needs_user());
+        let method = method_to_register(supported, false);
         method.map_err(|reason| no_authentication(&metadata.issuer, reason))
     }
 
@@ -335,15 +332,8 @@ impl AuthorizationClient {
         let metadata = self.options.registration.as_ref().ok_or(AuthorizationFailure::Closed)?;
         let redirect_uri = self.options.grant.redirect_uri(fallback);
         let redirect_uris: Vec<String> = redirect_uri.map(String::from).into_iter().collect();
-        let request = RegistrationRequest {
-            metadata,
-            grant: self.grant_type(),
-            redirect_uris: &redirect_uris,
-            // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
-            refresh: self.options.grant.needs_user(),
-            method,
-            scopes,
-        };
+        let request =
+            RegistrationRequest { metadata, redirect_uris: &redirect_uris, method, scopes };
         request.to_json().map_err(AuthorizationFailure::RedirectUri)
     }
 
@@ -367,14 +357,6 @@ impl AuthorizationClient {
                 let known = Scopes::parse(&it.scope, max);
                 known.is_ok_and(|known| !known.contains_all(&flow.discovered.scopes))
             })
-    }
-
-    const fn grant_type(&self) -> GrantType {
-        match self.options.grant {
-            GrantFlow::AuthorizationCode { .. } => GrantType::AuthorizationCode,
-            GrantFlow::ClientCredentials => GrantType::ClientCredentials,
-            GrantFlow::Assertion | GrantFlow::Enterprise(_) => GrantType::JwtBearer,
-        }
     }
 
     // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]:
@@ -408,9 +390,8 @@ impl AuthorizationClient {
             None if answer.client_secret.is_none() => AuthenticationMethod::None,
             // Others issue one to a client that asked for none: to be used.
             None => method_to_register(supported, true).unwrap_or(step.method),
-            Some(name) => AuthenticationMethod::parse(name).ok_or_else(|| {
-                no_authentication(&metadata.issuer, NoAuthenticationMethod::Registered)
-            })?,
+            Some(name) => AuthenticationMethod::parse(name)
+                .ok_or_else(|| no_authentication(&metadata.issuer, REGISTERED))?,
         };
         let redirect_uri = self.options.grant.redirect_uri(step.fallback).map(String::from);
         let first = self.method_to_register(&metadata)?;
@@ -449,10 +430,7 @@ impl AuthorizationClient {
     }
 }
 
-pub(super) fn no_authentication(
-    issuer: &str,
-    reason: NoAuthenticationMethod,
-) -> AuthorizationFailure {
+pub(super) fn no_authentication(issuer: &str, reason: &'static str) -> AuthorizationFailure {
     AuthorizationFailure::ClientAuthentication { issuer: issuer.into(), reason }
 }
 

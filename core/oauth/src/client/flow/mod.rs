@@ -514,7 +514,7 @@ impl AuthorizationClient {
             held.extend(texts.into_iter().flat_map(|it| it.split(' ')), max)?;
         }
         Scopes::select(&ScopeSelection {
-            revision: self.options.revision,
+            revision: self.options.discovery(),
             challenged: flow.challenge.as_ref().and_then(|it| it.scope.as_deref()),
             resource: flow.discovered.resource_scopes.as_deref(),
             issuer: metadata.and_then(|it| it.scopes_supported.as_deref()),
@@ -594,6 +594,9 @@ impl AuthorizationClient {
             self.flow = Some(flow);
             return false;
         }
+        if matches!(response, Err(ActionFailure::TimedOut)) {
+            self.doubt_registration(&flow);
+        }
         self.advance(flow, now, |client, flow| {
             let SignIn { state, verifier, issuer, iss_supported, .. } = *sign_in;
             // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057]
@@ -657,7 +660,7 @@ impl AuthorizationClient {
         // An invalid or forbidden URL is skipped: there are other URLs to try.
         let named =
             named.filter(|it| Location::parse(it).is_ok_and(|it| self.check_place(&it).is_ok()));
-        let urls = MetadataUrls::for_resource(self.options.revision, &self.server, named);
+        let urls = MetadataUrls::for_resource(self.options.discovery(), &self.server, named);
         self.ask_for_resource(flow, urls)
     }
 
@@ -737,7 +740,7 @@ impl AuthorizationClient {
 
     /// Returns the metadata URLs of an issuer if they may be requested.
     fn places_of(&self, issuer: &str) -> Result<MetadataUrls, AuthorizationFailure> {
-        let urls = MetadataUrls::for_issuer(self.options.revision, issuer)
+        let urls = MetadataUrls::for_issuer(self.options.discovery(), issuer)
             .map_err(AuthorizationFailure::Issuer)?;
         if let Some(url) = urls.clone().next() {
             self.check_place(&url)?;
@@ -795,7 +798,11 @@ impl AuthorizationClient {
             Err(failure) => failure.into_iter().for_each(|it| flow.discovered.pass_over(it)),
         }
         // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
-        let implied = AuthorizationServerMetadata::implied_by(&self.server, issuer);
+        let implied = self
+            .options
+            .implies_endpoints()
+            .then(|| AuthorizationServerMetadata::implied_by(&self.server, issuer))
+            .flatten();
         let metadata = implied.ok_or_else(|| self.no_base_metadata())?;
         flow.discovered.implied = true;
         self.found_issuer(flow, metadata, now)
@@ -812,6 +819,7 @@ impl AuthorizationClient {
         let metadata = metadata.map_err(of)?;
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]
         metadata.check_issuer(issuer).map_err(of)?;
+        // MCP 2026-07-28 auth:oauth-client-credentials#flow-steps [OACC-008]
         metadata.token_endpoint().map_err(of)?;
         if self.options.grant.needs_user() {
             // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-013]

@@ -17,13 +17,15 @@ use super::super::{
 };
 use super::identity::{Identity, no_authentication};
 use super::{Flow, Next, Outcome, Step, StepResult};
-use crate::client::authentication::{AuthenticationMethod, ClientProof, SigningInput, assertion};
+use crate::client::authentication::{
+    AuthenticationMethod, ClientProof, SigningInput, UNSUPPORTED, assertion,
+};
 use crate::client::credential::StoredTokens;
 use crate::client::form;
 use crate::client::metadata::is_same_issuer;
 use crate::client::scopes::Scopes;
 use crate::client::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenType};
-use crate::{AnswerFault, AuthorizationCode, CodeVerifier, ErrorResponse, NoAuthenticationMethod};
+use crate::{AnswerFault, AuthorizationCode, CodeVerifier, ErrorResponse};
 
 /// A token request.
 pub(super) struct TokenStep {
@@ -211,8 +213,7 @@ impl AuthorizationClient {
         };
         let mut form = TokenRequest { grant, resource, scopes }.form();
         let shown = ClientProof::new(*method, secret, step.assertion.as_deref());
-        let shown =
-            shown.ok_or_else(|| no_authentication(issuer, NoAuthenticationMethod::Unsupported))?;
+        let shown = shown.ok_or_else(|| no_authentication(issuer, UNSUPPORTED))?;
         let password = shown.add_to(&mut form, client_id);
         let written = password.as_deref().and_then(|it| it.split_once(' ')).map(|it| it.1.into());
         let mut fields: Vec<Field> = Vec::new();
@@ -390,16 +391,9 @@ impl AuthorizationClient {
     }
 }
 
-impl core::fmt::Debug for TokenStep {
+mcp_sansio::partial_debug! {
     /// Omits the credentials of the client.
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("TokenStep")
-            .field("source", &self.source)
-            .field("identity", &self.identity)
-            .field("stage", &self.stage)
-            .field("nonces", &self.nonces)
-            .finish_non_exhaustive()
-    }
+    impl Debug for TokenStep { source, identity, stage, nonces, .. }
 }
 
 impl core::fmt::Debug for GrantSource {

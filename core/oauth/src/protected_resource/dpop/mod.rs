@@ -26,6 +26,8 @@ use crate::dpop::{Jwk, ProofKey};
 /// The tolerated difference between the time of a proof and that of the server. 60 s: proofs are
 /// made for one request, and clocks of clients are less exact than those of servers.
 const WINDOW: Duration = Duration::from_secs(60);
+/// The longest window that the extension allows, in seconds.
+const WINDOW_MAX: u64 = 300;
 /// The number of proofs that are remembered. 65,536: about 500 requests per second with the default
 /// window, and 8 MiB of memory.
 const PROOFS_MAX: usize = 65_536;
@@ -95,11 +97,7 @@ impl<'a> ProofSignature<'a> {
     }
 }
 
-impl fmt::Debug for ProofSignature<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProofSignature").field("algorithm", &self.algorithm).finish_non_exhaustive()
-    }
-}
+mcp_sansio::partial_debug! { impl Debug for ProofSignature<'_> { algorithm, .. } }
 
 impl DpopVerifier {
     /// Creates a verifier for proofs with one of these signature algorithms (RFC 7518), whose
@@ -131,10 +129,16 @@ impl DpopVerifier {
     }
 
     /// Sets the tolerated difference between the time of a proof and that of the server, both ways.
-    /// 60 s by default, and at least 1 s. Proofs are remembered for up to twice as long.
+    /// 60 s by default, at least 1 s and at most 5 minutes. Proofs are remembered for up to twice as
+    /// long.
+    // MCP 2026-07-28 auth:dpop-extension#mcp-server-validation [DPOP-006]
     #[must_use]
     pub const fn window(mut self, window: Duration) -> Self {
-        self.window = if window.as_secs() == 0 { 1 } else { window.as_secs() };
+        self.window = match window.as_secs() {
+            0 => 1,
+            seconds if seconds > WINDOW_MAX => WINDOW_MAX,
+            seconds => seconds,
+        };
         self
     }
 
@@ -170,6 +174,9 @@ impl DpopVerifier {
         }
         let id = ProofId::new(proof.thumbprint(), proof.jti());
         let (expiry, limit) = (proof.iat().saturating_add(self.window), self.proofs_max);
+        // MCP 2026-07-28 auth:dpop-extension#stateless-operation-and-dpop-proof-replay-protection [DPOP-009]
+        // MCP 2026-07-28 auth:dpop-extension#security-considerations [DPOP-011]
+        // MCP 2026-07-28 auth:dpop-extension#replay-detection-without-state [DPOP-014]
         // RFC 9449, section 11.1: a proof is valid once within the window.
         let seen = self.seen.lock(|seen| seen.record(id, expiry, unix_time, limit));
         seen.map_err(|refused| match refused {
@@ -183,12 +190,9 @@ impl DpopVerifier {
 
 /// A proof that this process has accepted, and that others must not accept again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct UsedProof {
-    /// Identifies the proof: a hash of its key and its id, as 64 hexadecimal digits.
-    pub id: String,
-    /// When it could no longer be used again, in seconds since 1970.
-    pub expires_at: u64,
+pub(super) struct UsedProof {
+    pub(super) id: String,
+    pub(super) expires_at: u64,
 }
 
 /// Why a proof with correct claims was not accepted.
@@ -286,14 +290,9 @@ pub(super) enum ProofRefusal {
     Nonce(String),
 }
 
-impl fmt::Debug for DpopVerifier {
+mcp_sansio::partial_debug! {
     /// Omits the secret of the nonces.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DpopVerifier")
-            .field("algorithms", &self.algorithms)
-            .field("required", &self.required)
-            .finish_non_exhaustive()
-    }
+    impl Debug for DpopVerifier { algorithms, required, .. }
 }
 
 // The proofs are made with the client's code.
@@ -469,7 +468,8 @@ impl Header<'_> {
         if self.crit.is_some() {
             return Err(ProofFault::Invalid("the proof has a critical header parameter"));
         }
-        // Selected by name, so that neither a symmetric algorithm nor `none` is possible.
+        // MCP 2026-07-28 auth:dpop-extension#algorithm-security [DPOP-022]: selected by name, so that neither a
+        // symmetric algorithm nor `none` is possible.
         if !algorithms.contains(&self.alg) {
             return Err(ProofFault::Invalid("the algorithm of the proof is not supported"));
         }
@@ -480,6 +480,7 @@ impl Header<'_> {
 }
 
 impl Claims {
+    // MCP 2026-07-28 auth:dpop-extension#mcp-server-validation [DPOP-005]
     fn check(&self, expected: &Expected<'_>) -> Result<(), ProofFault> {
         if self.jti.is_empty() {
             return Err(ProofFault::Invalid("the proof has no id"));

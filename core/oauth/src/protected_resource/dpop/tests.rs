@@ -129,6 +129,7 @@ fn a_bound_token_is_accepted_with_a_proof_of_its_key() {
 
 #[test]
 fn a_proof_is_accepted_once() {
+    // Rule: [DPOP-009] [DPOP-011] [DPOP-014].
     let resource = resource(verifier());
     let first = proof(KEY, |_| {});
     assert!(send(&resource, "dpop", &[&first], Some(KEY)).is_ok());
@@ -157,6 +158,7 @@ fn a_refused_proof_is_not_recorded() {
 
 #[test]
 fn a_bound_token_without_a_proof_is_refused() {
+    // Rule: [DPOP-007].
     let resource = resource(verifier());
     let proof = proof(KEY, |_| {});
     for proofs in [&[][..], &[&*proof]] {
@@ -193,6 +195,7 @@ fn other_tokens_are_sent_as_bearer_unless_proofs_are_required() {
 
 #[test]
 fn a_proof_is_for_one_request() {
+    // Rule: [DPOP-005].
     refused(&[], "missing");
     let good = proof(KEY, |_| {});
     refused(&[&good, &good], "repeated");
@@ -223,13 +226,22 @@ fn a_proof_was_made_now() {
         let proof = proof(KEY, |it| it.unix_time = time);
         assert!(send(&resource(verifier()), "DPoP", &[&proof], Some(KEY)).is_ok(), "{time}");
     }
-    let hour = verifier().window(Duration::from_secs(3600));
-    let proof = proof(KEY, |it| it.unix_time = NOW - 3600);
-    assert!(send(&resource(hour), "DPoP", &[&proof], Some(KEY)).is_ok());
+}
+
+#[test]
+fn the_window_of_a_proof_is_at_most_five_minutes() {
+    // Rule: [DPOP-006].
+    for (age, accepted) in [(300, true), (301, false)] {
+        let hour = verifier().window(Duration::from_secs(3600));
+        let proof = proof(KEY, |it| it.unix_time = NOW - age);
+        let sent = send(&resource(hour), "DPoP", &[&proof], Some(KEY));
+        assert_eq!(sent.is_ok(), accepted, "{age}");
+    }
 }
 
 #[test]
 fn a_proof_is_a_signed_token_of_its_own_type() {
+    // Rule: [DPOP-022].
     let claims = |text: &str| {
         let proof = proof(KEY, |_| {});
         let part = proof.split('.').nth(1).expect("claims").to_string();

@@ -1,5 +1,5 @@
 use mcp_sansio_handlers::Call;
-use mcp_sansio_handlers::extension::{ExtensionMethod, ServerExtension};
+use mcp_sansio_handlers::extension::{ExtensionMethod, Extension};
 
 const ID: &str = "com.example/greetings";
 const GREET: ExtensionMethod<Person, Greeting> = ExtensionMethod::new(ID, "greetings/greet");
@@ -15,7 +15,7 @@ struct Greeting {
 }
 
 fn main() {
-    let extension = ServerExtension::new(ID).unwrap();
+    let extension = Extension::new(ID).unwrap();
     let extension = extension.request(&GREET, |call: Call<Person>| call.arguments.name);
     let _server = mcp_sansio_handlers::Server::new("demo", "1.0.0").extension(extension);
 }

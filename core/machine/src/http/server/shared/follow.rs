@@ -14,6 +14,7 @@ use crate::peer::outbox::Channel;
 use super::super::callers::Sender;
 use super::super::exchange::{Exchange, State};
 use super::super::log::EventId;
+use super::super::reader::closing;
 use super::super::replay::{Replay, gone};
 use super::super::sessions::STANDALONE;
 use super::super::store::{EventPosition, NotStored, StoreAction, StoredEvent};
@@ -73,6 +74,9 @@ impl Server {
     ) -> Result<ExchangeId, Response> {
         self.check_replays(key)?;
         let number = last.stream;
+        if self.closing && is_standalone(number) {
+            return Err(closing(None));
+        }
         if self.stream(key, number).is_some() {
             // The previous reader has lost its connection unnoticed.
             let before = self.detach(key, number);

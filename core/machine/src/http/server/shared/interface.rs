@@ -6,7 +6,6 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::Instant;
-use crate::catalog::Changes;
 
 use super::super::Server;
 use super::{TaskKey, TaskPage, TaskRecord};
@@ -120,20 +119,6 @@ impl MailboxShare {
     pub const fn new(caller: String, bytes_max: usize, caller_bytes_max: usize) -> Self {
         Self { caller, bytes_max, caller_bytes_max }
     }
-}
-
-/// A change that the application on another node has announced: see
-/// [`Server::handle_node_message`](super::super::Server::handle_node_message).
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AnnouncedChange {
-    /// A resource has changed: cached copies of it are out of date.
-    Resource {
-        /// The URI of the resource.
-        uri: String,
-    },
-    /// Lists have changed.
-    Lists(Changes),
 }
 
 /// Why an action of a shared store failed.

@@ -33,14 +33,13 @@ use super::store_queue::Account;
 use batches::Batches;
 pub(super) use follow::Follow;
 pub use interface::{
-    ActionId, AnnouncedChange, Lease, MailboxShare, NodeId, SessionRecord, SharedOptions,
-    StoreError, StoreReply,
+    ActionId, Lease, MailboxShare, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply,
 };
 pub use proofs::ProofId;
 use proofs::Proofs;
 use requests::Parked;
 use sessions::Replica;
-pub(super) use sessions::{FIRST_REPLICA, first_of};
+pub(super) use sessions::{FIRST_REPLICA, first_of, is_standalone};
 pub use task_interface::{TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent};
 use tasks::SharedTasks;
 use waits::Wait;

@@ -23,7 +23,7 @@ use super::super::store::StoreAction;
 use super::super::store_queue::Account;
 use super::super::{Connection, Server, stamped};
 use super::waits::{Held, Purpose};
-use super::{AnnouncedChange, FOLLOWED_MAX, NodeId, TaskKey, TaskMessage};
+use super::{FOLLOWED_MAX, NodeId, TaskKey, TaskMessage};
 
 /// A message from one node to others. Nodes ignore messages of newer versions.
 #[derive(Debug, Serialize, Deserialize)]
@@ -231,33 +231,16 @@ impl Server {
     }
 
     /// Handles a message that another node has [sent](StoreAction::Send). It may arrive twice or
-    /// not at all.
-    ///
-    /// Returns a change that the application on the other node has announced. The clients of this
-    /// node are told by the outputs of the machine: first drop cached copies of the changed
-    /// resource.
-    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) -> Option<AnnouncedChange> {
-        self.shared.as_ref()?;
-        match serde_json::from_slice(message).ok()? {
-            NodeMessage::Updated { uri } => {
-                let _done =
-                    self.apply_here(ServerCommand::ResourceUpdated { uri: (&*uri).into() }, now);
-                Some(AnnouncedChange::Resource { uri: uri.into_owned() })
-            }
-            NodeMessage::Lists { tools, prompts, resources } => {
-                let changes = Changes::new().tools(tools).prompts(prompts).resources(resources);
-                let _done = self.apply_here(ServerCommand::Announce(changes), now);
-                Some(AnnouncedChange::Lists(changes))
-            }
-            message => {
-                self.handle_request_message(message, now);
-                None
-            }
+    /// not at all. The clients of this node get its changes of lists and resources.
+    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) {
+        if self.shared.is_some()
+            && let Ok(message) = serde_json::from_slice(message)
+        {
+            self.handle_parsed_message(message, now);
         }
     }
 
-    /// Handles a message that a request at another node has caused.
-    fn handle_request_message(&mut self, message: NodeMessage<'_>, now: Instant) {
+    fn handle_parsed_message(&mut self, message: NodeMessage<'_>, now: Instant) {
         let key_of = |server: &Self, session: &str| {
             let number = server.shared.as_ref()?.names.get(session)?;
             Some(Key::from_number(*number))
@@ -313,7 +296,13 @@ impl Server {
                 inputs.refused = (!refused.is_empty()).then(|| refused.into());
                 self.handle_task_message(key, TaskMessage::Update { round, inputs });
             }
-            NodeMessage::Updated { .. } | NodeMessage::Lists { .. } => {}
+            NodeMessage::Updated { uri } => {
+                let _done = self.apply_here(ServerCommand::ResourceUpdated { uri }, now);
+            }
+            NodeMessage::Lists { tools, prompts, resources } => {
+                let changes = Changes::new().tools(tools).prompts(prompts).resources(resources);
+                let _done = self.apply_here(ServerCommand::Announce(changes), now);
+            }
         }
     }
 

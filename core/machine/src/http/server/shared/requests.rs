@@ -11,6 +11,7 @@ use crate::http::{
     ExchangeId, HttpRejection, RemoteAddress, RequestHead, Response, SessionId, Status,
 };
 use crate::jsonrpc::{Frame, Message, RequestId, resolved};
+use crate::peer::OperationTransport;
 use crate::protocol::Method;
 use crate::{Caller, Instant, Principal};
 
@@ -18,14 +19,18 @@ use super::super::callers::Sender;
 use super::super::exchange::{Exchange, State};
 use super::super::log::EventId;
 use super::super::posts::{Handled, ONLY, accepted};
-use super::super::reader::{ParsedBody, Post, ReadRequest, Route, busy, names_revision, too_many};
+use super::super::reader::{
+    ParsedBody, Post, Posted, ReadRequest, Route, busy, names_revision, too_many,
+};
 use super::super::replay::gone;
 use super::super::sessions::no_session;
 use super::super::store::StoreAction;
 use super::super::store_queue::Account;
 use super::super::{Connection, Server};
 use super::relay::{RawText, brief};
-use super::sessions::{INITIALIZED, LEVEL, digest_of, is_used_up, replica_of, subscription};
+use super::sessions::{
+    INITIALIZED, LEVEL, digest_of, is_used_up, replica_of, replica_of_call, subscription,
+};
 use super::waits::{Purpose, unavailable};
 use super::{NodeId, Waiting};
 
@@ -38,6 +43,8 @@ pub(super) struct Parked {
     last_event_id: Option<Vec<u8>>,
     remote: Option<RemoteAddress>,
     identity: Caller,
+    /// Its description, for the observer.
+    transport: OperationTransport,
     /// The share of the requests that wait, and of the store's queue.
     account: Account,
     body: Vec<u8>,
@@ -45,14 +52,19 @@ pub(super) struct Parked {
 
 impl Waiting {
     /// Returns the sum with another request.
-    const fn and(self, parked: &Parked) -> Self {
+    fn and(self, parked: &Parked) -> Self {
         Self { count: self.count + 1, bytes: self.bytes.saturating_add(parked.len()) }
     }
 }
 
 impl Parked {
-    pub(super) const fn len(&self) -> usize {
-        self.body.len()
+    /// Returns the number of bytes of the body and of the header fields that a client chooses.
+    pub(super) fn len(&self) -> usize {
+        let OperationTransport { traceparent, tracestate, .. } = &self.transport;
+        let fields = [traceparent, tracestate].map(|field| field.as_deref().map_or(0, str::len));
+        let ids = [&self.protocol_version, &self.last_event_id];
+        let ids = ids.map(|field| field.as_ref().map_or(0, Vec::len));
+        self.body.len() + fields.iter().chain(&ids).sum::<usize>()
     }
 }
 
@@ -105,10 +117,11 @@ impl Server {
                     last_event_id: head.last_event_id.map(ToOwned::to_owned),
                     remote: head.remote,
                     identity: caller.clone(),
+                    transport: core::mem::take(&mut self.arriving),
                     account,
                     body: text.to_vec(),
                 };
-                self.reader.set_exchanges(self.exchanges.len());
+                self.reader.set_exchanges(self.pending_exchanges());
                 Ok((self.park(session, parked, now), None))
             }
             (handled, ..) => handled,
@@ -133,14 +146,14 @@ impl Server {
         let of_caller = shared.parked_by.get(&parked.account).copied().unwrap_or_default();
         let (all, own) = (shared.parked.and(&parked), of_caller.and(&parked));
         if !shared.available {
-            self.answer_waiting(exchange, unavailable());
+            self.refuse_waiting(parked, unavailable());
         } else if all.count > options.waiting_max || all.bytes > options.waiting_bytes_max {
-            self.answer_waiting(exchange, busy(None, "too many requests wait for the store"));
+            self.refuse_waiting(parked, busy(None, "too many requests wait for the store"));
         } else if own.count > options.waiting_per_caller_max
             || own.bytes > options.waiting_bytes_per_caller_max
         {
             let message = "too many requests of this client wait for the store";
-            self.answer_waiting(exchange, too_many(None, message));
+            self.refuse_waiting(parked, too_many(None, message));
         } else {
             shared.parked = all;
             shared.parked_by.insert(parked.account, own);
@@ -224,12 +237,14 @@ impl Server {
             if let Some(shared) = self.shared_mut() {
                 (shared.exchange, shared.has_waited) = (Some(parked.exchange), true);
             }
-            let Parked { route, identity, body, exchange, .. } = &parked;
+            let Parked { route, identity, body, exchange, transport, .. } = &parked;
+            self.arriving.clone_from(transport);
             let mut request = self.reader.read_routed(Ok(*route), &head, body, identity);
             let handled = self.handle_routed(&head, &mut request, identity, &|_| Ok(()), now);
             let event = match handled {
                 Ok((_, event)) => event.map(crate::peer::Event::into_owned),
                 Err(response) => {
+                    self.observe_refusal(body, identity, &response);
                     self.respond_whole(response);
                     None
                 }
@@ -253,14 +268,16 @@ impl Server {
     /// Answers the requests that wait for a session with a refusal.
     pub(super) fn answer_parked(&mut self, session: &str, response: impl Fn() -> Response) {
         for parked in self.take_parked(session) {
-            self.answer_waiting(parked.exchange, response());
+            self.refuse_waiting(parked, response());
         }
     }
 
-    fn answer_waiting(&mut self, exchange: Key, response: Response) {
-        if let Some(entry) = self.exchanges.get_mut(exchange) {
+    fn refuse_waiting(&mut self, parked: Parked, response: Response) {
+        self.arriving = parked.transport;
+        self.observe_refusal(&parked.body, &parked.identity, &response);
+        if let Some(entry) = self.exchanges.get_mut(parked.exchange) {
             entry.state = State::Whole(response);
-            self.make_ready(exchange);
+            self.make_ready(parked.exchange);
         }
     }
 
@@ -295,6 +312,9 @@ impl Server {
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let body = &post.body;
+        if matches!(post.posted, Posted::Refused(_)) {
+            return self.post(head, post, sender, now);
+        }
         if matches!(body.frame, Ok(Frame::Batch(_))) && !self.reader.is_modern(head, false) {
             return self.post_batch(head, text, post, sender, now);
         }
@@ -319,8 +339,11 @@ impl Server {
                     return Ok((exchange, None));
                 }
             }
-            Effect::None | Effect::Opens => {}
-            effect => self.check_replica(session.as_ref(), matches!(effect, Effect::Asks))?,
+            // Even a malformed message may get a stream.
+            effect if matches!(post.posted, Posted::InSession) => {
+                self.check_replica(session.as_ref(), matches!(effect, Effect::Asks))?;
+            }
+            _ => {}
         }
         let cancelled = match (&effect, &body.frame) {
             (Effect::Cancels(id), Ok(Frame::Single(Message::Notification(it)))) => {
@@ -385,13 +408,17 @@ impl Server {
         message: &Message<'_>,
         read: Option<&Read<'_>>,
     ) -> Effect {
-        if self.reader.is_modern(head, read.is_some_and(names_revision)) {
+        let named = read.is_some_and(names_revision);
+        let is_modern = match message {
+            Message::Request(request) => {
+                self.reader.is_modern_request(head, &request.method, named)
+            }
+            _ => self.reader.is_modern(head, named),
+        };
+        if is_modern {
             return Effect::None;
         }
-        let of_replica = |id: Option<RequestId>| {
-            let id = id?.own_number()?;
-            u32::try_from(id).ok().map(replica_of)
-        };
+        let of_replica = |id: Option<RequestId>| replica_of_call(id?.own_number()?);
         match message {
             Message::Request(request) => match Method::parse(&request.method) {
                 Some(Method::Initialize) => Effect::Opens,
@@ -473,7 +500,7 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<Option<(Key, NodeId)>, Response> {
-        self.check_legacy_version(head, None)?;
+        self.check_legacy_version(head)?;
         let key = self.find_session(head, principal, None)?;
         let own = self.shared.as_ref().map(|shared| shared.node);
         match self.owner_of(key, replica) {
@@ -508,7 +535,7 @@ impl Server {
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
-        self.check_legacy_version(head, None)?;
+        self.check_legacy_version(head)?;
         let key = self.find_session(head, sender.identity.principal(), None)?;
         let Some(id) = head.last_event_id.and_then(EventId::parse) else {
             let exchange = self.get(head, sender, now)?;

@@ -81,6 +81,10 @@ pub(in super::super) const FIRST_REPLICA: u32 = 1;
 /// The bits of a stream's number that count the streams of its replica: 262,144. A replica that has
 /// used them gets another number, of which there are 16,383.
 const STREAM_BITS: u32 = 18;
+/// The bits of an id that count a replica's requests to the client: too many to be used up. All ids
+/// have 53 bits, so that clients written in JavaScript return them unchanged.
+// MCP 2025-11-25 basic/index#requests [RPC-004]: each replica has ids of its own.
+const CALL_BITS: u32 = 39;
 /// The number after the last replica.
 const REPLICAS_MAX: u32 = 1 << (32 - STREAM_BITS);
 
@@ -107,7 +111,17 @@ pub(in super::super) const fn first_of(replica: u32) -> u32 {
     replica << STREAM_BITS
 }
 
-/// Returns the replica to which a stream, or a request to the client, belongs.
+/// Returns the id of a replica's first request to the client.
+fn first_call_of(replica: u32) -> i64 {
+    (i64::from(replica) << CALL_BITS) + 1
+}
+
+/// Returns the replica to which a request to the client belongs.
+pub(super) fn replica_of_call(id: i64) -> Option<u32> {
+    u32::try_from(id >> CALL_BITS).ok()
+}
+
+/// Returns the replica to which a stream belongs.
 pub(super) const fn replica_of(number: u32) -> u32 {
     number >> STREAM_BITS
 }
@@ -118,7 +132,7 @@ pub(super) const fn is_used_up(next_stream: u32) -> bool {
 }
 
 /// Returns whether a stream is for messages that belong to no request.
-pub(super) const fn is_standalone(number: u32) -> bool {
+pub(in super::super) const fn is_standalone(number: u32) -> bool {
     number.trailing_zeros() >= STREAM_BITS
 }
 
@@ -148,7 +162,7 @@ impl Server {
         shared.insert_replica(key, Replica::new(&session, caller, owners, Stored::New, now));
         shared.opened = Some(key);
         if let Some(connection) = self.connections.get_mut(key) {
-            connection.machine.start_call_ids(i64::from(first_of(FIRST_REPLICA)) + 1);
+            connection.machine.start_call_ids(first_call_of(FIRST_REPLICA));
         }
     }
 
@@ -393,7 +407,6 @@ impl Server {
         let is_valid = (1..REPLICAS_MAX).contains(&number);
         // Not used if it is invalid.
         let first = first_of(number & (REPLICAS_MAX - 1));
-        let first_id = i64::from(first) + 1;
         if let Some(key) = self.key_of_session(session) {
             // It was opened meanwhile, or its replica is used up.
             self.adopt_record(key, SessionRecord { replica: number, owners, fields });
@@ -405,7 +418,7 @@ impl Server {
                     return Err(no_session(None));
                 }
                 session.next_stream = first + 1;
-                machine.start_call_ids(first_id);
+                machine.start_call_ids(first_call_of(number));
             }
             return Ok(());
         }
@@ -421,7 +434,7 @@ impl Server {
         if checked.is_ok() {
             let mut machine = self.fresh_machine();
             machine.restore_session(state);
-            machine.start_call_ids(first_id);
+            machine.start_call_ids(first_call_of(number));
             machine.set_caller(Sender { identity: &identity, caller }.identity);
             let key =
                 self.insert_session(*session, Transport::Streamable, first, machine, caller, now);
@@ -533,4 +546,56 @@ pub(super) fn digest_of(principal: Option<&Principal>) -> String {
     let Some(principal) = principal else { return String::new() };
     let hash = Sha256::new().chain_update(b"principal").chain_update(principal.as_str()).finalize();
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Caller;
+    use crate::http::{HttpServerOptions, RequestHead, SharedOptions};
+    use crate::peer::ServerOptions;
+    use crate::protocol::Implementation;
+
+    #[test]
+    fn the_ids_of_requests_to_the_client_belong_to_their_replica_and_have_53_bits() {
+        // Rule: [RPC-004].
+        let last_of = |replica| first_call_of(replica + 1) - 2;
+        for replica in [FIRST_REPLICA, 2, REPLICAS_MAX - 1] {
+            for id in [first_call_of(replica), first_call_of(replica) + (1 << 32), last_of(replica)]
+            {
+                assert_eq!(replica_of_call(id), Some(replica), "{id}");
+            }
+        }
+        assert!(last_of(REPLICAS_MAX - 1) < 1 << 53);
+        assert_eq!(replica_of_call(-1), None);
+    }
+
+    #[test]
+    fn no_message_gets_a_stream_of_the_next_replica() {
+        let peer = ServerOptions::new(Implementation::new("s", "1"));
+        let options = HttpServerOptions::new().shared(SharedOptions::new());
+        let mut server = Server::new(peer, options, [0; 32], 0).unwrap();
+        let post = |server: &mut Server, session: Option<&SessionId>, body: &str| {
+            let mut head = RequestHead::new("POST", "/mcp");
+            head.field("host", b"localhost");
+            head.field("content-type", b"application/json");
+            head.session_id = session.map(|session| session.as_str().as_bytes());
+            server.handle_request(&head, body.as_bytes(), &Caller::ANONYMOUS, Instant::ZERO);
+        };
+        let opening = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":
+            "2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+        post(&mut server, None, opening);
+        let (key, connection) = server.connections.iter().next().unwrap();
+        let id = connection.session_id().unwrap();
+        let last = first_of(FIRST_REPLICA + 1) - 1;
+        for malformed in [
+            r#"{"jsonrpc":"2.0","id":2}"#,
+            r#"{"jsonrpc":"2.0","id":2,"method":"resources/subscribe"}"#,
+        ] {
+            server.connections.get_mut(key).unwrap().session.as_mut().unwrap().next_stream = last;
+            post(&mut server, Some(&id), malformed);
+            let session = server.connections.get(key).unwrap().session.as_ref().unwrap();
+            assert_eq!(session.next_stream, last, "it waits for another replica");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Requests, notifications and cancellations of a server.
 
-use mcp_sansio::protocol::Side;
+use mcp_sansio::Side;
 
 use crate::gate::{self, MODERN, VERSIONS, Verdict};
 use crate::outcome::Outcome;

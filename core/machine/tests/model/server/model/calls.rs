@@ -1,6 +1,6 @@
 //! Calls and notifications of the application.
 
-use mcp_sansio::protocol::Side;
+use mcp_sansio::Side;
 
 use crate::gate::{self, VERSIONS, Verdict};
 use crate::ids::Answered;

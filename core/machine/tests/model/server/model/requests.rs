@@ -1,6 +1,6 @@
 //! Requests, notifications and cancellations of a client.
 
-use mcp_sansio::protocol::Side;
+use mcp_sansio::Side;
 
 use crate::capabilities::Capabilities;
 use crate::gate::{self, MODERN, VERSIONS, Verdict};

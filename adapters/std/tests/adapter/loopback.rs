@@ -1,11 +1,12 @@
+//! The redirects of users who sign in with a browser.
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
 
-use mcp_sansio_async::loopback::CONNECTIONS_MAX;
-
-use super::*;
-use crate::now;
+use mcp_sansio_std::adapter::loopback::CONNECTIONS_MAX;
+use mcp_sansio_std::{Loopback, block_on, now};
 
 const RIGHT: &str = "/callback?code=c&state=right";
 
@@ -21,7 +22,7 @@ fn host(loopback: &Loopback) -> String {
 
 /// Waits for a redirect.
 fn redirect(loopback: &Loopback, answers: impl Fn(&str) -> bool) -> Option<String> {
-    block_on(loopback.0.redirect(answers, || ()))
+    block_on(loopback.redirect(answers, || ()))
 }
 
 /// Returns the loopback's complete response to a request.
@@ -50,7 +51,7 @@ fn while_waiting(
 #[test]
 fn only_the_redirect_that_answers_ends_the_wait() {
     // Rule: [AUTHC-048].
-    let loopback = Loopback::bind(0).unwrap().application("the <tour>");
+    let loopback = block_on(Loopback::bind(0)).unwrap().application("the <tour>");
     let redirect = while_waiting(&loopback, |wait| {
         for (line, status) in [
             ("GET /favicon.ico", "HTTP/1.1 404 "),
@@ -73,7 +74,7 @@ fn only_the_redirect_that_answers_ends_the_wait() {
 
 #[test]
 fn silent_connections_do_not_block_others() {
-    let loopback = Loopback::bind(0).unwrap();
+    let loopback = block_on(Loopback::bind(0)).unwrap();
     let redirect = while_waiting(&loopback, |_| {
         let mut silent: Vec<_> = (0..CONNECTIONS_MAX + 2)
             .map(|_| {
@@ -93,7 +94,7 @@ fn silent_connections_do_not_block_others() {
 #[test]
 fn waiting_for_a_user_who_does_not_return_times_out() {
     let time = Duration::from_millis(30);
-    let loopback = Loopback::bind(0).unwrap().timeout(time);
+    let loopback = block_on(Loopback::bind(0)).unwrap().timeout(time);
     let _silent = TcpStream::connect(host(&loopback)).unwrap();
     let begun = now();
     assert_eq!(redirect(&loopback, is_right), None);
@@ -102,7 +103,7 @@ fn waiting_for_a_user_who_does_not_return_times_out() {
 
 #[test]
 fn a_redirect_answers_once() {
-    let loopback = Loopback::bind(0).unwrap().path("/back").unwrap();
+    let loopback = block_on(Loopback::bind(0)).unwrap().path("/back").unwrap();
     assert!(loopback.redirect_uri().ends_with("/back"));
     for (state, other) in [("one", "two"), ("two", "one")] {
         let redirect = thread::scope(|scope| {
@@ -119,7 +120,7 @@ fn a_redirect_answers_once() {
 
 #[test]
 fn a_request_may_come_in_pieces() {
-    let loopback = Loopback::bind(0).unwrap();
+    let loopback = block_on(Loopback::bind(0)).unwrap();
     let host = host(&loopback);
     let redirect = while_waiting(&loopback, |_| {
         let mut stream = TcpStream::connect(&host).unwrap();
