@@ -710,10 +710,10 @@ impl<C> Drop for Ready<'_, C> {
 impl<C: ServerConnection> Servers<C> {
     /// Adds a server. The returned future calls `connect` to open the connection, waits until it
     /// ends, calls `sleep` with the delay of the [backoff](Self::backoff), and begins again. An
-    /// attempt ends at the [`startup_limit`](Self::startup_limit). It
+    /// attempt ends at the [`startup_limit`](Self::startup_limit). Run the future as a task. It
     /// completes when no attempts are left, after a [permanent](ServerConnection::is_permanent)
-    /// error, or when the application has closed the connection or [all servers](Self::close). Run
-    /// it as a task; dropping it removes the server and drops its connection.
+    /// error, or when the application has closed the connection or [all servers](Self::close).
+    /// Dropping it removes the server and drops its connection.
     ///
     /// # Errors
     ///
@@ -892,12 +892,12 @@ impl<C: ServerConnection> Registration<C> {
 
 impl<C: ServerConnection> Drop for Registration<C> {
     fn drop(&mut self) {
-        let removed = self.servers.table.lock(|table| {
+        let dropped = self.servers.table.lock(|table| {
             let server = table.registered(&self.name, self.number)?;
-            let has_ended = matches!(server.state, ServerState::Ended { .. });
-            if has_ended { None } else { table.servers.remove(&self.name) }
+            let ended = matches!(server.state, ServerState::Ended { .. });
+            Some((server.task.take(), if ended { None } else { table.servers.remove(&self.name) }))
         });
-        drop(removed);
+        drop(dropped);
         self.servers.wake_ready();
     }
 }

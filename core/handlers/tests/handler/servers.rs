@@ -319,12 +319,6 @@ fn one_connection_is_read_removed_and_opened_again_by_its_name() {
 
 #[test]
 fn removing_a_server_drops_its_attempt_to_connect_and_ends_its_future() {
-    struct Woken(AtomicUsize);
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
     for is_closed in [false, true] {
         let (servers, attempt) = (Servers::<Client>::new().seed(7), Arc::new(()));
         let process = Arc::clone(&attempt);
@@ -346,6 +340,27 @@ fn removing_a_server_drops_its_attempt_to_connect_and_ends_its_future() {
         assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
         assert_eq!(Arc::strong_count(&attempt), 1);
     }
+}
+
+#[test]
+fn the_task_of_a_server_that_has_ended_is_not_kept() {
+    let mut once = Backoff::DEFAULT;
+    once.attempts_max = 0;
+    let servers = Servers::<Client>::new().seed(7).backoff(once);
+    let fails = Cell::new(false);
+    let connect = async || {
+        poll_fn(|_| if fails.get() { Poll::Ready(()) } else { Poll::Pending }).await;
+        Err::<Client, _>("it does not start")
+    };
+    let mut task = Box::pin(servers.connect("a", connect, async |_| pending().await).unwrap());
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    fails.set(true);
+    assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+    drop(waker);
+    assert!(matches!(&*servers.states(), [(_, ServerState::Ended { .. })]));
+    assert_eq!(Arc::strong_count(&woken), 1);
 }
 
 #[test]

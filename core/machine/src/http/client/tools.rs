@@ -114,6 +114,8 @@ impl Client {
     ) -> Option<String> {
         let text = result.as_str();
         let limit = self.options.limits.mirrored_tools_max;
+        // The list of a session is returned whole.
+        let is_modern = self.is_modern();
         let mut cuts = Vec::new();
         let mut names = BTreeSet::new();
         for member in result.members().filter(|member| member.is_named("tools")) {
@@ -128,7 +130,7 @@ impl Client {
                 let schema = tool.get("inputSchema").unwrap_or(RawJson::EMPTY_OBJECT);
                 let header_params = HeaderParams::from_schema(&schema);
                 bad.push(header_params.is_err());
-                if let Err(fault) = &header_params {
+                if is_modern && let Err(fault) = &header_params {
                     let reason = fault.to_string();
                     let violation = Violation::ToolExcluded { tool: name.clone(), reason };
                     self.peer.report(Event::Violation(violation));
@@ -234,7 +236,7 @@ impl Client {
             && let Some(page) = self.ask_for_tools(refresh.next.as_deref(), now)
         {
             let (cursor, pages) = (refresh.next.take(), refresh.pages + 1);
-            self.tools.refreshes.push(Refresh { page, pages, cursor, ..refresh });
+            self.tools.refreshes.push(Refresh { page, pages, cursor, arrived: false, ..refresh });
             return true;
         }
         match refresh.error {

@@ -17,7 +17,7 @@ use crate::http::media::{Accepted, is_json};
 use crate::http::{Content, RequestHead, Response, ResponseHead, Status};
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Frame, Malformed, Message, NotificationMessage, ParseLimits, RawJson,
-    RequestId, RequestMessage, resolved, write_error,
+    RequestId, RequestMessage, excerpt, resolved, write_error,
 };
 use crate::peer::OperationObserver;
 use crate::peer::outbox::Verdict;
@@ -896,8 +896,7 @@ fn missing(name: &str) -> ErrorObject<'static> {
 
 fn differs(name: &str, received: &str, expected: &str) -> ErrorObject<'static> {
     const SHOWN_MAX: usize = 64;
-    let shown = |value: &str| value.chars().take(SHOWN_MAX).collect::<String>();
-    let (received, expected) = (shown(received), shown(expected));
+    let (received, expected) = (excerpt(received, SHOWN_MAX), excerpt(expected, SHOWN_MAX));
     mismatch_error(format!(
         "the header field `{name}` differs from the body: `{received}` instead of `{expected}`"
     ))
