@@ -11,7 +11,7 @@ pub enum InvalidUri {
     #[error("it does not start with a scheme, such as `file:` or `https:`")]
     Scheme,
     /// It contains a character that must be percent-encoded.
-    #[error("`{0}` must be percent-encoded")]
+    #[error("`{}` must be percent-encoded", .0.escape_debug())]
     Character(char),
     /// It contains a `%` without two hexadecimal digits after it.
     #[error("`%` is not followed by two hexadecimal digits")]
