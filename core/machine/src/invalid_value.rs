@@ -2,6 +2,8 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt;
 
+use crate::Printable;
+
 /// A value is invalid. The function that returns this error says whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", Place(.place))]
@@ -33,6 +35,6 @@ struct Place<'a>(&'a str);
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "`{}`: ", self.0) }
+        if self.0.is_empty() { Ok(()) } else { write!(f, "`{}`: ", Printable::new(self.0)) }
     }
 }

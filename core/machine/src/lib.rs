@@ -123,7 +123,7 @@ pub use printable::Printable;
 /// Implements `Debug` for a type that does not print all of its fields: because they are secret, or
 /// do not implement `Debug`.
 ///
-/// What stands behind the name of the type is what is printed:
+/// The braces list the fields that are printed:
 ///
 /// ```ignore
 /// // Server { handlers: Handlers, .. }

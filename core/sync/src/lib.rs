@@ -65,8 +65,8 @@ pub mod atomic {
 /// Code under the lock belongs to this project and is short: it runs no wakers, handlers or
 /// destructors of other crates, and takes no second lock. So it never waits long or panics, and a
 /// critical section suffices as implementation. The only exceptions are the sink of a recording over
-/// HTTP and what reads a connection of several servers, which must be fast. [`try_lock`](Self::try_lock) never waits on a single core, so an
-/// interrupt may call it.
+/// HTTP and the function that reads a connection of several servers, which must be fast.
+/// [`try_lock`](Self::try_lock) never waits on a single core, so an interrupt may call it.
 pub struct Mutex<T>(backend::Lock<T>);
 
 impl<T> Mutex<T> {

@@ -17,7 +17,7 @@ use mcp_sansio_test::{Pair, Script, Stream, Transport};
 type Omitted = Arc<Mutex<Vec<Vec<String>>>>;
 
 const TOOLS: &str = r#"{"tools":[{"name":"bad"},{"name":"good","inputSchema":{},
-    "icons":[{"sizes":["48x48"]},{"src":"javascript:alert(1)"}]}]}"#;
+    "icons":[{"sizes":["48x48"]},{"src":"javascript:alert(1)"},{"src":"https"}]}]}"#;
 
 fn host(omitted: &Omitted) -> Host {
     let omitted = Arc::clone(omitted);
@@ -58,7 +58,8 @@ fn a_malformed_element_does_not_hide_the_others_and_is_reported() {
         let prompts = pair.run(client.all_prompts());
         assert!(matches!(prompts, Err(ClientError::InvalidResult(_))), "{prompts:?}");
         let omitted = omitted.lock().unwrap().clone();
-        assert_eq!(omitted[0], ["/tools/0", "/tools/1/icons/0", "/tools/1/icons/1"], "{revision}");
+        let icons = ["/tools/1/icons/0", "/tools/1/icons/1", "/tools/1/icons/2"];
+        assert_eq!(omitted[0], [&["/tools/0"][..], &icons].concat(), "{revision}");
         assert_eq!(omitted[1], ["/content/0", "/content/2"], "{revision}");
         assert_eq!(omitted.len(), 2);
     }

@@ -35,7 +35,7 @@ message! {
             /// It accepts requests as tasks; 2025-11-25 only.
             tasks: Box<TasksCapability> = "tasks" in ONLY_2025_11_25;
             /// Extensions by identifier, with their settings; since 2025-06-18, although the
-            /// published schemas have them since 2026-07-28. An empty object declares support
+            /// published schemas have had them since 2026-07-28. An empty object declares support
             /// without settings.
             // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
             extensions: CapabilitySettings = "extensions" in EXTENSIONS;
@@ -186,7 +186,7 @@ message! {
             /// It accepts requests as tasks; 2025-11-25 only.
             tasks: Box<TasksCapability> = "tasks" in ONLY_2025_11_25;
             /// Extensions by identifier, with their settings; since 2025-06-18, although the
-            /// published schemas have them since 2026-07-28. An empty object declares support
+            /// published schemas have had them since 2026-07-28. An empty object declares support
             /// without settings.
             // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
             extensions: CapabilitySettings = "extensions" in EXTENSIONS;

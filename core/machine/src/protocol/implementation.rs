@@ -57,8 +57,10 @@ message! {
 // MCP 2026-07-28 basic/index#icons [SEC-001]: plain `http` remains, as the page lists it as a form.
 fn safe_source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let source = String::deserialize(deserializer)?;
-    let scheme = source.split(':').next().unwrap_or_default();
-    if ["https", "http", "data"].iter().any(|safe| scheme.eq_ignore_ascii_case(safe)) {
+    let is_safe = |(scheme, _): (&str, &str)| {
+        ["https", "http", "data"].iter().any(|safe| scheme.eq_ignore_ascii_case(safe))
+    };
+    if source.split_once(':').is_some_and(is_safe) {
         Ok(source)
     } else {
         Err(D::Error::custom(

@@ -215,13 +215,40 @@ fn a_call_of_a_tool_with_invalid_headers_fails_with_the_reason() {
     // Rule: [HDR-016].
     for mut net in [modern(), listed()] {
         net.call(Method::ToolsCall, r#"{"name":"bad","arguments":{"x":1}}"#);
-        if net.sent() == "#2 POST tools/list\n" {
-            net.json(2, &result(3, TOOLS));
-        }
+        assert!(net.sent().ends_with(" POST tools/list\n"));
+        let (list, call) = (net.last(), net.id_of(net.last()));
+        net.json(list, &result(call, TOOLS));
         let told = net.told();
         assert!(told.contains("failed: Unmirrorable"), "{told}");
         assert!(told.contains("the definition of the tool `bad` is invalid"), "{told}");
+        assert_eq!(told.matches("violation").count(), 1, "{told}");
         assert_eq!(net.sent(), "");
+    }
+}
+
+#[test]
+fn a_tool_whose_definition_has_been_mended_can_be_called() {
+    let mut net = listed();
+    net.told();
+    net.call(Method::ToolsCall, r#"{"name":"bad","arguments":{"x":1}}"#);
+    assert_eq!(net.sent(), "#3 POST tools/list\n");
+    net.json(3, &result(net.id_of(3), &TOOLS.replace(r#""type":"number""#, r#""type":"integer""#)));
+    assert_eq!(net.sent(), "#4 POST tools/call\n");
+    assert_eq!(net.field(4, "mcp-param-x").as_deref(), Some("1"));
+    assert_eq!(net.told(), "");
+}
+
+#[test]
+fn an_invalid_definition_is_reported_once() {
+    let mut net = listed();
+    net.told();
+    for name in ["other", "another"] {
+        net.call(Method::ToolsCall, &format!(r#"{{"name":"{name}"}}"#));
+        net.sent();
+        let list = net.last();
+        net.json(list, &result(net.id_of(list), TOOLS));
+        net.sent();
+        assert_eq!(net.told(), "");
     }
 }
 
@@ -239,6 +266,22 @@ fn a_call_that_waits_for_the_list_is_paused_with_it_and_can_be_cancelled() {
     assert_eq!(net.told(), "call 1 failed: Cancelled\n");
     net.json(2, &result(3, TOOLS));
     assert_eq!(net.sent(), "");
+}
+
+#[test]
+fn a_refused_call_that_needs_a_paused_list_is_paused_with_it() {
+    let mut net = outdated();
+    for _ in 0..2 {
+        net.call_echo();
+    }
+    assert_eq!(net.sent(), "#3 POST tools/call\n#4 POST tools/call\n");
+    net.answer(3, 400, JSON, &error("3", -32020, ""));
+    assert_eq!(net.sent(), "#5 POST tools/list\n");
+    let list = net.exchange(5);
+    net.client.pause(list, net.now);
+    net.answer(4, 400, JSON, &error("4", -32020, ""));
+    net.advance(std::time::Duration::from_secs(3600));
+    assert_eq!(net.told(), "");
 }
 
 #[test]
@@ -351,7 +394,8 @@ fn a_session_whose_server_wants_mirrored_arguments_gets_them_once_it_has_refused
     net.answer(4, 400, JSON, &error("2", -32020, ""));
     assert!(net.sent().starts_with("#5 POST tools/list"));
     net.json(5, &result(3, TOOLS));
-    assert!(net.told().contains("call 1 failed"), "{}", net.told());
+    let told = net.told();
+    assert!(told.contains("call 1 failed"), "{told}");
     net.call(Method::ToolsCall, r#"{"name":"echo","arguments":{"region":"eu"}}"#);
     assert!(net.sent().starts_with("#6 POST tools/call"));
     assert!(!has(&net, 6, "eu"));
@@ -367,7 +411,77 @@ fn a_session_whose_server_wants_mirrored_arguments_gets_them_once_it_has_refused
     net.sent();
     assert!(has(&net, 9, "us"));
     net.answer(9, 400, JSON, &error("6", -32020, ""));
-    net.sent();
-    net.json(10, &result(7, TOOLS));
+    assert_eq!(net.sent(), "");
     assert!(net.told().contains("-32020"));
+    // A tool that was not on a list so far is looked up, too.
+    let late = TOOLS.replace(r#""name":"echo""#, r#""name":"late""#);
+    net.call(Method::ToolsCall, r#"{"name":"late","arguments":{"region":"eu"}}"#);
+    net.sent();
+    net.answer(10, 400, JSON, &error("7", -32020, ""));
+    assert!(net.sent().starts_with("#11 POST tools/list"));
+    net.json(11, &result(8, &late));
+    assert!(net.sent().starts_with("#12 POST tools/call"));
+    assert!(has(&net, 12, "eu"));
+}
+
+#[test]
+fn all_calls_that_a_server_refuses_in_a_session_for_want_of_mirrored_arguments_are_repeated() {
+    let mut net = Net::legacy_with(
+        Revision::V2025_11_25,
+        peer_options(),
+        http_options().limits(ClientLimits::DEFAULT),
+    );
+    for region in ["eu", "us"] {
+        let params = format!(r#"{{"name":"echo","arguments":{{"region":"{region}"}}}}"#);
+        net.call(Method::ToolsCall, &params);
+    }
+    net.sent();
+    for (exchange, id) in [(4, "2"), (5, "3")] {
+        net.answer(exchange, 400, JSON, &error(id, -32020, ""));
+    }
+    assert!(net.sent().starts_with("#6 POST tools/list"));
+    net.json(6, &result(4, TOOLS));
+    net.sent();
+    let mut regions = [7, 8].map(|n| net.field(n, "mcp-param-region").unwrap());
+    regions.sort();
+    assert_eq!(regions, ["eu", "us"]);
+}
+
+#[test]
+fn a_call_of_a_session_that_is_cancelled_while_the_list_is_read_is_not_cancelled_at_the_server() {
+    // Rule: [CANC-001].
+    let mut net = Net::legacy_with(
+        Revision::V2025_11_25,
+        peer_options(),
+        http_options().limits(ClientLimits::DEFAULT),
+    );
+    net.call_echo();
+    net.sent();
+    net.answer(4, 400, JSON, &error("2", -32020, ""));
+    assert!(net.sent().starts_with("#5 POST tools/list"));
+    net.cancel(1);
+    assert_eq!(net.sent(), "");
+}
+
+#[test]
+fn a_response_to_another_call_on_the_stream_of_a_list_is_not_taken_for_the_list() {
+    let mut net = Net::legacy_with(
+        Revision::V2025_11_25,
+        peer_options(),
+        http_options().limits(ClientLimits::DEFAULT),
+    );
+    net.call(Method::ToolsCall, r#"{"name":"other"}"#);
+    net.call_echo();
+    net.sent();
+    net.answer(5, 400, JSON, &error("3", -32020, ""));
+    assert!(net.sent().starts_with("#6 POST tools/list"));
+    net.answer_head(6, 200, EVENTS);
+    net.body(6, &event(&result(2, &TOOLS.replace('\n', " "))));
+    net.told();
+    net.body(6, &event(&error("4", -32603, "")));
+    assert_eq!(net.told(), "call 2 failed: refused, -32020\n");
+    // The declarations of that text were not learned.
+    net.call(Method::ToolsCall, r#"{"name":"echo","arguments":{"region":"eu"}}"#);
+    net.sent();
+    assert_eq!(net.field(7, "mcp-param-region"), None);
 }

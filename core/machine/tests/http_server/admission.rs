@@ -10,7 +10,7 @@ use mcp_sansio::http::{
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{Event, ServerMachine};
 use mcp_sansio::protocol::Tool;
-use mcp_sansio::{Caller, Instant, Revisions};
+use mcp_sansio::{Caller, Instant, Revision, Revisions};
 
 use crate::fixtures::*;
 
@@ -253,6 +253,33 @@ fn a_contradictory_standard_header_of_a_modern_request_is_a_mismatch_with_its_id
         assert!(text.contains(r#""id":1"#) && text.contains("-32020"), "{text}");
         assert!(text.contains(name) && text.contains("different values"), "{text}");
     }
+}
+
+#[test]
+fn a_contradictory_header_of_a_legacy_initialize_is_no_answer_of_a_modern_server() {
+    // Rule: [VER-016].
+    let mut server = server();
+    let repeated = [("MCP-Protocol-Version", "2026-07-28"), ("MCP-Protocol-Version", "2025-11-25")];
+    let body = initialize(Revision::V2025_11_25, "{}");
+    let reply = server.request("POST", "/mcp", &join(&POST, &repeated), &body);
+    assert_eq!(server.reply(reply).status(), 400);
+    let text = server.reply(reply).text();
+    assert!(text.contains("different values") && !text.contains("-32020"), "{text}");
+}
+
+#[test]
+fn a_long_name_that_differs_at_its_end_is_not_said_to_differ_from_itself() {
+    let mut server = server();
+    let name = "a-name-that-is-longer-than-what-an-error-shows-of-a-header-field-";
+    let body = modern(1, "tools/call", &format!(r#""name":"{name}b""#));
+    let standard = [
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", &*format!("{name}a")),
+    ];
+    let reply = server.request("POST", "/mcp", &join(&POST, &standard), &body);
+    let text = server.reply(reply).text();
+    assert!(text.contains("the header field `Mcp-Name` differs from the body\""), "{text}");
 }
 
 #[test]

@@ -59,6 +59,21 @@ fn a_second_initialize_on_a_stream_opens_the_session_anew() {
 }
 
 #[test]
+fn cancelled_requests_do_not_count_as_handlers() {
+    let options = limits(|limits| limits.handlers_max = 8).legacy_sse("/sse", "/messages");
+    let mut server = server_with(options);
+    let (_, endpoint) = open(&mut server);
+    for id in 0..9 {
+        assert_eq!(post(&mut server, &endpoint, &call(id)), 202);
+        let request = server.asked().handle;
+        assert_eq!(server.server.admit_handler(request), Ok(()), "{id}");
+        assert_eq!(post(&mut server, &endpoint, &cancel(id)), 202);
+        assert_eq!(server.cancelled(), request);
+        server.server.release_handler(request);
+    }
+}
+
+#[test]
 fn the_first_event_has_the_endpoint() {
     // Rule: [LSSE-001] [LSSE-002] [LSSE-006].
     let mut server = sse_server();

@@ -55,7 +55,7 @@ pub enum InvalidOption {
     SharedPassword,
     /// The key to bind tokens to is invalid.
     #[error("{0}")]
-    Dpop(#[from] InvalidValue),
+    Dpop(InvalidValue),
     /// An issuer is invalid.
     #[error("the issuer is not usable: {0}")]
     Issuer(UrlFault),
@@ -297,7 +297,7 @@ impl AuthorizationOptions {
     ///
     /// The key is invalid, or contains its private half.
     pub fn dpop(mut self, key: &DpopKey) -> Result<Self, InvalidOption> {
-        self.dpop = Some(ProofKey::new(key)?);
+        self.dpop = Some(ProofKey::new(key).map_err(InvalidOption::Dpop)?);
         Ok(self)
     }
 

@@ -46,7 +46,7 @@ pub(crate) struct Registration {
 }
 
 /// Chooses the method to register with from those that the authorization server's metadata lists.
-/// `secret` is set if the client needs a password, as it has no other credential.
+/// `secret` is set if the server issued a password to a client that asked for none.
 ///
 /// # Errors
 ///

@@ -229,6 +229,7 @@ mod tests {
             ("a:{x:}", PREFIX.into()),
             ("a:{x%4}", InvalidUri::Percent.to_string()),
             ("a: {x}", "` `: must be percent-encoded".into()),
+            ("a:\u{202e}{x}", "`\\u202e`: must be percent-encoded".into()),
             ("", InvalidUri::Scheme.to_string()),
             ("/{x}", InvalidUri::Scheme.to_string()),
             ("readme", InvalidUri::Scheme.to_string()),

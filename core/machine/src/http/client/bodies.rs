@@ -79,11 +79,8 @@ impl Client {
             }
             // A call whose headers are being corrected waits for another exchange.
             if self.exchanges.get(id).is_some_and(|exchange| exchange.message.is_some()) {
-                let what = match TransportFailure::excerpt(&body) {
-                    Some(text) => format!("{what}: {text}").into(),
-                    None => what.into(),
-                };
-                let failure = TransportFailure::InvalidResponse(what);
+                let what = format!("{what}{}", After(TransportFailure::excerpt(&body)));
+                let failure = TransportFailure::InvalidResponse(what.into());
                 self.peer.fail_call(request, Failure::Transport(failure), now);
             }
         }
@@ -121,7 +118,7 @@ impl Client {
         let (Ok(Frame::Single(JsonRpc::Response(response))), Some((own, asks, revision))) =
             (&frame, request)
         else {
-            // A listen stream is that of its subscription.
+            // Messages on a listen stream belong to its subscription.
             let listens = request.filter(|(_, asks, _)| *asks == RequestKind::Listen);
             self.peer.set_stream(listens.map(|(own, ..)| own));
             self.process(frame, now);
@@ -129,7 +126,10 @@ impl Client {
         };
         if revision.is_none() {
             return match &response.outcome {
-                Ok(result) if self.tools.call_waiting_for(own).is_some() => {
+                Ok(result)
+                    if is_answer(response, own)
+                        && self.tools.calls_waiting_for(own).next().is_some() =>
+                {
                     let _all_are_kept = self.take_note_of_tools(own, result);
                     self.process(frame, now);
                 }

@@ -56,8 +56,8 @@ impl Client {
         };
         let carried = self.exchanges.all(carries).len();
         let paused = self.exchanges.pauses.iter().filter(|pause| pause.is_of(id));
-        let corrected = self.tools.corrected().filter(|corrected| *corrected == id).count();
-        let places = queued + carried + paused.count() + corrected;
+        let waiting = self.tools.waiting_calls().filter(|waiting| *waiting == id).count();
+        let places = queued + carried + paused.count() + waiting;
         match &self.transport {
             Transport::Streamable => places,
             Transport::Probing(probe) => places + usize::from(probe.carries(id)),

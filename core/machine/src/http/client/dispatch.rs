@@ -118,7 +118,8 @@ impl Client {
     /// Cancels a request to a legacy server. Returns whether the server must be notified.
     fn cancel_legacy(&mut self, id: i64, now: Instant) -> bool {
         // A request that was never sent, or not executed, needs no cancellation.
-        if self.queue.withdraw(id) || self.drop_pause(id) {
+        let waits = self.tools.waiting_calls().any(|call| call == id);
+        if self.queue.withdraw(id) || self.drop_pause(id) || waits {
             return false;
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011]: closing the
@@ -208,6 +209,12 @@ impl Client {
         let fields = match self.fields(&exchange) {
             Ok((fields, session)) => {
                 exchange.session = session;
+                if self.tools.is_mirrored_in_sessions
+                    && let Some(message) = &mut exchange.message
+                    && let Some(tool) = message.tool_if_called()
+                {
+                    message.mirrored = self.tools.header_params(&tool).is_some();
+                }
                 fields
             }
             Err(UnsendableCall::Unlisted { tool }) => {
@@ -292,7 +299,7 @@ impl Client {
             return None;
         }
         let request = exchange.request_id()?;
-        let request = self.tools.call_waiting_for(request).unwrap_or(request);
+        let request = self.tools.calls_waiting_for(request).next().unwrap_or(request);
         self.call_fields.get(self.peer.call_of_application(request)?)
     }
 

@@ -121,8 +121,8 @@ impl Stream {
         }
     }
 
-    /// Returns whether the current exchange has been open for `time`. What ends it then is an
-    /// intermediary that found it idle, for example.
+    /// Returns whether the current exchange has been open for `time`. If it ends after
+    /// that, an intermediary may have closed an idle connection.
     pub(super) fn has_stood(&self, time: Duration, now: Instant) -> bool {
         now.saturating_since(self.since) >= time
     }

@@ -30,6 +30,8 @@ pub(super) struct Message {
     pub(super) corrected: bool,
     /// The list of tools has been read before it was sent.
     pub(super) looked_up: bool,
+    /// It was sent with the header fields that a list declares for its tool.
+    pub(super) mirrored: bool,
     /// The attempts to send it again, or for a listen stream that was open before, to open it again.
     pub(super) attempts: Option<Attempts>,
 }
@@ -79,8 +81,18 @@ impl Message {
             _ => MessageKind::Answer,
         };
         let text = text.into();
-        let (resends, corrected, looked_up, attempts) = (0, false, false, None);
-        Self { kind, method, text, revision, members, resends, corrected, looked_up, attempts }
+        Self {
+            kind,
+            method,
+            text,
+            revision,
+            members,
+            resends: 0,
+            corrected: false,
+            looked_up: false,
+            mirrored: false,
+            attempts: None,
+        }
     }
 
     /// Returns the id and the kind of a request.
@@ -187,12 +199,13 @@ impl Message {
         match tools.header_params(&subject) {
             Some(Ok(header_params)) => push_mirrored(header_params, arguments, fields)?,
             // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-016]
-            Some(Err(reason)) => {
+            Some(Err(reason)) if self.corrected || self.looked_up => {
                 let (tool, reason) = (subject.into_owned(), reason.clone());
                 return Err(UnsendableCall::Rejected { tool, reason });
             }
             None if self.corrected || self.looked_up => {}
-            None => return Err(UnsendableCall::Unlisted { tool: subject.into_owned() }),
+            // It may have been defined again since it was listed as invalid.
+            _ => return Err(UnsendableCall::Unlisted { tool: subject.into_owned() }),
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ impl Client {
         if still == core::mem::replace(&mut self.queue.paused, still) && !grown {
             return;
         }
-        for request in self.queue.request_ids().chain(self.tools.corrected()) {
+        for request in self.queue.request_ids().chain(self.tools.waiting_calls()) {
             if still {
                 self.peer.pause_call(request, now);
             } else {

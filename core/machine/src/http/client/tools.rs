@@ -65,15 +65,15 @@ impl Tools {
         self.known.get(tool).map(|known| known.header_params.as_ref())
     }
 
-    /// Returns the calls that wait for a page of tools.
-    pub(super) fn corrected(&self) -> impl Iterator<Item = i64> {
+    /// Returns the calls that wait for any page of tools.
+    pub(super) fn waiting_calls(&self) -> impl Iterator<Item = i64> {
         self.refreshes.iter().filter_map(|refresh| refresh.call.request()).map(|(id, _)| id)
     }
 
-    /// Returns the first call that waits for a page of tools.
-    pub(super) fn call_waiting_for(&self, page: i64) -> Option<i64> {
-        let refresh = self.refreshes.iter().find(|refresh| refresh.page == page)?;
-        refresh.call.request().map(|(id, _)| id)
+    /// Returns the calls that wait for this page of tools.
+    pub(super) fn calls_waiting_for(&self, page: i64) -> impl Iterator<Item = i64> {
+        let waiting = self.refreshes.iter().filter(move |refresh| refresh.page == page);
+        waiting.filter_map(|refresh| refresh.call.request()).map(|(id, _)| id)
     }
 
     /// Stores the header parameters of a tool, or the error of its definition.
@@ -130,7 +130,11 @@ impl Client {
                 let schema = tool.get("inputSchema").unwrap_or(RawJson::EMPTY_OBJECT);
                 let header_params = HeaderParams::from_schema(&schema);
                 bad.push(header_params.is_err());
-                if is_modern && let Err(fault) = &header_params {
+                let known = self.tools.header_params(&name);
+                if is_modern
+                    && let Err(fault) = &header_params
+                    && known != Some(Err(fault))
+                {
                     let reason = fault.to_string();
                     let violation = Violation::ToolExcluded { tool: name.clone(), reason };
                     self.peer.report(Event::Violation(violation));
@@ -175,7 +179,9 @@ impl Client {
         now: Instant,
     ) -> Option<ErrorObject<'static>> {
         let pending = message.request().is_some_and(|(id, _)| self.peer.is_pending(id));
-        if message.corrected || !pending {
+        // In a session, where the code may mean anything, it has another reason then.
+        let is_final = message.corrected || message.mirrored && message.revision.is_none();
+        if is_final || !pending {
             return Some(error);
         }
         let Some(tool) = message.tool_if_called() else { return Some(error) };
@@ -206,6 +212,8 @@ impl Client {
         else {
             return;
         };
+        // A call with header fields of its own may have another token. They are not distinguished,
+        // because recordings do not contain these fields.
         let lookups =
             self.tools.refreshes.iter().filter(|it| it.page == page && it.error.is_none());
         for (call, _) in lookups.filter_map(|it| it.call.request()) {
@@ -224,8 +232,8 @@ impl Client {
         if !self.peer.is_pending(call) {
             return true;
         }
-        if refresh.found && self.is_sent_once_listed(&refresh) {
-            // Retried once, even with equal headers: the server may have changed in between.
+        if refresh.found && self.may_be_sent(&refresh) {
+            // A refused call is repeated even with equal headers: the server may have changed.
             self.send_looked_up(refresh);
             return true;
         }
@@ -249,15 +257,12 @@ impl Client {
 
     /// Returns whether a call whose tool was found on the list is sent. One that was refused in a
     /// session, where the code of the error may mean anything, only if it lacked a header.
-    fn is_sent_once_listed(&mut self, refresh: &Refresh) -> bool {
+    fn may_be_sent(&mut self, refresh: &Refresh) -> bool {
         if refresh.call.revision.is_some() {
             return true;
         }
-        let lacked = !self.tools.is_mirrored_in_sessions
-            && self
-                .tools
-                .header_params(&refresh.tool)
-                .is_some_and(|it| it.is_ok_and(|it| !it.is_empty()));
+        let listed = self.tools.header_params(&refresh.tool);
+        let lacked = listed.is_some_and(|it| it.is_ok_and(|it| !it.is_empty()));
         self.tools.is_mirrored_in_sessions |= lacked;
         lacked
     }
@@ -277,6 +282,8 @@ impl Client {
     /// Requests a page of tools, unless a request for it is in flight. Returns the id of the request.
     fn ask_for_tools(&mut self, cursor: Option<&str>, now: Instant) -> Option<i64> {
         if let Some(page) = self.tools.page_in_flight(cursor, &self.peer) {
+            // The call is paused with the page.
+            self.queue.grown = true;
             return Some(page);
         }
         self.take_posts(now);

@@ -68,7 +68,8 @@ pub(crate) enum InvalidHeaderParam {
 /// A call has no headers that every peer would read the same way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UnsendableCall {
-    /// The tool was not listed on this connection, so its headers are unknown.
+    /// The tool was not listed on this connection, or with an invalid definition, so its headers are
+    /// unknown.
     #[error("the tool `{tool}` was not listed")]
     Unlisted { tool: String },
     /// The tool was listed with an invalid definition.

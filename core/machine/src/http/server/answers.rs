@@ -155,8 +155,12 @@ impl Server {
         self.reader_of(request).is_some()
     }
 
-    /// Returns the open exchange that carries the messages of a request.
+    /// Returns the open exchange that carries the messages of a request and ends with it, which the
+    /// event stream of HTTP+SSE does not.
     pub(super) fn exchange_of(&mut self, request: RequestHandle) -> Option<&mut Exchange> {
+        if self.connections.get(request.connection)?.is_event_stream() {
+            return None;
+        }
         let key = self.reader_of(request)?;
         self.exchanges.get_mut(key)
     }

@@ -432,7 +432,7 @@ impl RequestReader {
             Ok(ParsedBody {
                 frame: Frame::Single(Message::Request(request)),
                 read: Some(read),
-            }) if self.is_modern(head, names_revision(read)) => {
+            }) if self.is_modern_request(head, &request.method, names_revision(read)) => {
                 refuse_request(&request.id, &mismatch_error(repeated(field)))
             }
             _ => contradiction(field),
@@ -897,6 +897,9 @@ fn missing(name: &str) -> ErrorObject<'static> {
 fn differs(name: &str, received: &str, expected: &str) -> ErrorObject<'static> {
     const SHOWN_MAX: usize = 64;
     let (received, expected) = (excerpt(received, SHOWN_MAX), excerpt(expected, SHOWN_MAX));
+    if received == expected {
+        return mismatch_error(format!("the header field `{name}` differs from the body"));
+    }
     mismatch_error(format!(
         "the header field `{name}` differs from the body: `{received}` instead of `{expected}`"
     ))

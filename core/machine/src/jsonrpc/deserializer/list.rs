@@ -23,7 +23,7 @@ pub(super) const HINT: &str = "$mcp_sansio::Hint";
 ///
 /// # Errors
 ///
-/// The peer's fault: the value is no list, or one of its elements is malformed and the reading is
+/// The peer's fault: the value is not a list, or one of its elements is malformed and the reading is
 /// not lossy.
 pub fn list<'de, T: Deserialize<'de>, D: de::Deserializer<'de>>(
     deserializer: D,
