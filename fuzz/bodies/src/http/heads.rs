@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use crate::inputs;
 use mcp_sansio::envelope::ParseLimits;
 use mcp_sansio::http::{
@@ -92,6 +94,11 @@ fn check_admitted(
     head: &RequestHead<'_>,
     fields: &[(&str, &[u8])],
 ) {
+    // With its body, a message whose standard headers contradict each other is refused.
+    let standard = ["mcp-method", "mcp-name", "mcp-protocol-version"];
+    if head.method() == "POST" && standard.iter().any(|name| values(fields, name).len() > 1) {
+        return;
+    }
     let host = only(fields, "host").expect("an admitted request has a host");
     assert!(is_here(host), "{}", String::from_utf8_lossy(host));
     if let Some(origin) = only(fields, "origin") {
@@ -105,9 +112,7 @@ fn check_admitted(
         let media = media.expect("a body has a type").to_ascii_lowercase();
         assert!(media.starts_with(b"application/json"), "{}", String::from_utf8_lossy(&media));
     }
-    let singular =
-        ["last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"];
-    for name in singular {
+    for name in standard.into_iter().chain(["last-event-id", "mcp-session-id"]) {
         only(fields, name);
     }
     let length = only(fields, "content-length");
@@ -117,11 +122,15 @@ fn check_admitted(
 
 /// Returns the value of the field with this name. Panics if there are several.
 fn only<'a>(fields: &[(&str, &'a [u8])], name: &str) -> Option<&'a [u8]> {
+    let values = values(fields, name);
+    assert!(values.len() < 2, "{name} twice");
+    values.into_iter().next()
+}
+
+/// Returns the different values of the fields with this name.
+fn values<'a>(fields: &[(&str, &'a [u8])], name: &str) -> BTreeSet<&'a [u8]> {
     let named = fields.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
-    let mut values = named.map(|(_, value)| value.trim_ascii());
-    let first = values.next()?;
-    assert!(values.all(|other| other == first), "{name} twice");
-    Some(first)
+    named.map(|(_, value)| value.trim_ascii()).collect()
 }
 
 /// Returns whether a host, with or without a port, may be this machine.
