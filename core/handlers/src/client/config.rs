@@ -18,8 +18,8 @@ use serde::de::IgnoredAny;
 /// | Member | Value |
 /// | --- | --- |
 /// | `command`, `args`, `env`, `cwd` | a program that is the server: its name or path, arguments, additional environment variables, and working directory |
-/// | `url`, `headers` | the URL of a server on HTTP, and header fields of each request |
-/// | `type` | `stdio`, `http` (or `streamable-http`, `streamableHttp`), or `sse`, in any case; only needed for an entry with both `command` and `url` |
+/// | `url` (or `serverUrl`, `httpUrl`), `headers` | the URL of a server on HTTP, and header fields of each request |
+/// | `type` (or `transport`, `transportType`) | `stdio` (or `local`), `http` (or `streamable-http`, `streamableHttp`), or `sse`, in any case; only needed for an entry with both `command` and `url` |
 /// | `disabled`, `enabled` | if `true` or `false` respectively, the entry is skipped |
 ///
 /// Comments (`//` and `/* */`) and trailing commas are skipped, since VS Code allows them. In these
@@ -248,9 +248,15 @@ impl Reader<'_> {
                 // In an optional member, `null` is absence.
                 _ if *value == RawJson::NULL => {}
                 "type" => kind = Some(string(place, value)?).filter(|kind| !kind.is_empty()),
+                "transport" | "transportType" if value.to_text().is_some() => {
+                    kind = kind.or_else(|| value.to_text());
+                }
                 "command" => command = Some(self.string(place, value)?),
                 "cwd" => cwd = Some(self.string(place, value)?),
-                "url" => url = Some(self.string(place, value)?),
+                "url" | "serverUrl" | "httpUrl" if url.is_some() => {
+                    return wrong(place, "given twice");
+                }
+                "url" | "serverUrl" | "httpUrl" => url = Some(self.string(place, value)?),
                 "args" => {
                     let Ok(elements) = value.decode::<Vec<RawJson<'_>>>() else {
                         return wrong(place, "not an array");
@@ -281,7 +287,7 @@ impl Reader<'_> {
                 );
             }
             (None, None, None) => return wrong(place, "neither `command` nor `url` is given"),
-            (Some("stdio"), ..) | (None, Some(_), None) => true,
+            (Some("stdio" | "local"), ..) | (None, Some(_), None) => true,
             (Some("http" | "streamable-http" | "streamablehttp" | "sse"), ..)
             | (None, None, Some(_)) => false,
             (Some(_), ..) => {

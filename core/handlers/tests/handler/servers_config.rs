@@ -134,13 +134,31 @@ fn the_type_of_a_server_is_read_in_every_spelling_of_hosts() {
             "a": { "command": "a", "url": "http://a", "type": "STDIO" },
             "b": { "command": "a", "type": "" }, "c": { "url": "http://a", "type": "" },
             "d": { "command": "a", "url": "http://a", "type": "Streamable_HTTP" },
-            "e": { "command": "a", "url": "http://a", "type": "streamableHttp" }
+            "e": { "command": "a", "url": "http://a", "type": "streamableHttp" },
+            "f": { "command": "a", "url": "http://a", "type": "local", "tools": ["*"] },
+            "g": { "command": "a", "url": "http://a", "transport": "streamable_http" },
+            "h": { "transportType": "stdio", "command": "a", "url": "http://a" },
+            "i": { "transport": "sse", "command": "a", "url": "http://a", "type": "stdio" },
+            "j": { "command": "a", "transport": { "port": 1 } }
         }}"#,
     );
     let is_process = |spec: &Result<_, _>| matches!(spec, Ok(ServerSpec::Process { .. }));
     let kinds: Vec<_> = config.servers.values().map(is_process).collect();
-    assert_eq!(kinds, [true, true, false, false, false]);
+    assert_eq!(kinds, [true, true, false, false, false, true, false, true, true, true]);
+    assert_eq!(config.ignored, ["mcpServers.f.tools", "mcpServers.j.transport"]);
     assert!(config.servers.values().all(Result::is_ok), "{config:?}");
+}
+
+#[test]
+fn the_url_of_a_server_has_the_names_that_hosts_give_it() {
+    for name in ["url", "serverUrl", "httpUrl"] {
+        let config = parse(&format!(r#"{{"mcpServers":{{"a":{{"{name}":"${{X:-http://a}}"}}}}}}"#));
+        let Ok(ServerSpec::Http { url, .. }) = &config.servers["a"] else { panic!("{config:?}") };
+        assert_eq!(url, "http://a");
+        assert!(config.ignored.is_empty(), "{config:?}");
+    }
+    let error = error(r#"{"url":"http://a/sse","httpUrl":"http://a/mcp"}"#);
+    assert_eq!(error, "`mcpServers.x.httpUrl`: given twice");
 }
 
 #[test]
