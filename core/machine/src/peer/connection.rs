@@ -533,11 +533,13 @@ impl Connection {
         let Some(progress) = read(&progress) else {
             return self.bad_parameters(Method::Progress, BAD);
         };
-        if call.last_progress.is_some_and(|last| progress <= last) {
+        let increases = call.last_progress.is_none_or(|last| progress > last);
+        call.last_progress = if increases { Some(progress) } else { call.last_progress };
+        // Some servers repeat their progress to show that they still work.
+        self.calls.extend(key, now);
+        if !increases {
             return self.bad_parameters(Method::Progress, "`progress` did not increase");
         }
-        call.last_progress = Some(progress);
-        self.calls.extend(key, now);
         let call = CallHandle::new(key);
         Ok(Some(Event::Progress(Progress { call, progress, total, message })))
     }

@@ -140,6 +140,29 @@ fn decreasing_progress_is_reported_and_unknown_progress_ignored() {
 }
 
 #[test]
+fn progress_that_does_not_increase_is_a_sign_of_life() {
+    // Rule: [PROG-003]. Some servers repeat their progress while they work.
+    for revision in Revision::ALL {
+        let mut wire = client_at(revision, plain_client());
+        let options = CallOptions::default().progress().timeout(Duration::from_secs(10));
+        wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
+        for round in 0..4 {
+            wire.now = wire.now + Duration::from_secs(8);
+            let params = r#"{"progressToken":2,"progress":0,"message":"working"}"#;
+            wire.send(&notification("notifications/progress", params));
+            let told = wire.told();
+            assert!(
+                told.starts_with(if round == 0 { "progress 0" } else { "violation" }),
+                "{told}"
+            );
+            wire.machine.handle_timeout(wire.now);
+        }
+        wire.send(&result("2", "{}"));
+        assert!(wire.told().starts_with("ended"));
+    }
+}
+
+#[test]
 fn a_legacy_client_sends_no_progress_and_a_server_receives_it_for_its_calls() {
     // Rule: [PROG-001] [PROG-004].
     let mut wire = server_at(Revision::V2025_11_25, r#"{"sampling":{}}"#, full_server());
