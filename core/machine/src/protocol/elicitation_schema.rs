@@ -82,6 +82,7 @@ impl ElicitSchema {
     /// Checks the values of a filled-in form, before they are sent and after they were received.
     /// Formats of texts are checked in outline only. Values that are no field of the form, as JSON
     /// Schema has it, and those of [unknown](PrimitiveSchema::Unknown) fields are not checked.
+    /// `null` is absence, as some hosts write the fields that the user leaves empty.
     ///
     /// ```
     /// use mcp_sansio::protocol::{ElicitSchema, Map, NumberSchema};
@@ -98,12 +99,13 @@ impl ElicitSchema {
     // MCP 2026-07-28 client/elicitation#requested-schema [ELIC-007]
     pub fn validate(&self, content: &Map<ElicitValue>) -> Result<(), InvalidContent> {
         let wrong = |field: &str, reason| Err(InvalidContent { field: field.into(), reason });
+        let is_filled = |value: &ElicitValue| !matches!(value, ElicitValue::Unknown(it) if it.as_str() == "null");
         for name in self.required.iter().flatten() {
-            if !content.contains_key(name) {
+            if !content.get(name).is_some_and(is_filled) {
                 return wrong(name, "is required".into());
             }
         }
-        for (name, value) in content.iter() {
+        for (name, value) in content.iter().filter(|(_, value)| is_filled(value)) {
             if let Some(defect) = self.properties.get(name).and_then(|field| field.defect(value)) {
                 return wrong(name, defect);
             }
@@ -471,6 +473,7 @@ mod tests {
             r#"{"name":"Bob","other":1}"#,
             r#"{"name":"éé","mail":"a@b","day":"2026-07-28","at":"2026-07-28T10:00:00Z"}"#,
             r#"{"name":"Bob","page":"urn:a","age":3.0,"sure":true,"size":"m","tags":["b"],"odd":[]}"#,
+            r#"{"name":"Bob","mail":null,"age":null,"sure":null,"size":null,"tags":null}"#,
         ] {
             assert_eq!(check(content), None, "{content}");
         }
@@ -489,6 +492,7 @@ mod tests {
             (r#""name":"Bob","tags":["c"]"#, "`tags` has a value that is not one of the choices"),
             (r#""name":"Bob","tags":["a","b"]"#, "`tags` has more than 1 choices"),
             (r#""age":1"#, "`name` is required"),
+            (r#""name":null"#, "`name` is required"),
         ] {
             assert_eq!(check(&format!("{{{member}}}")).as_deref(), Some(expected));
         }
