@@ -82,7 +82,7 @@ fn a_text_in_place_of_an_answer_is_shown_with_its_type() {
         assert_eq!(net.failure(), expected);
         let (mut net, n) = calling_with(client_limits(), legacy);
         net.answer(n, 200, &[], "upstream request timeout");
-        assert!(net.failure().ends_with("the content type is missing: upstream request timeout"));
+        assert!(net.failure().ends_with("a response to the request: upstream request timeout"));
         // A text that does not end is not waited for.
         for ends in [false, true] {
             let (mut net, n) = calling_with(client_limits(), legacy);
@@ -95,6 +95,22 @@ fn a_text_in_place_of_an_answer_is_shown_with_its_type() {
             }
             assert!(net.failure().contains("neither JSON nor an event stream: wait"));
         }
+    }
+}
+
+#[test]
+fn a_body_without_a_content_type_is_read_as_json() {
+    // RFC 9110, section 8.3: the recipient may examine the data.
+    for legacy in [false, true] {
+        for (status, body) in [(200, result(2, OK)), (200, error("2", -7, ""))] {
+            let (mut net, n) = calling_with(client_limits(), legacy);
+            net.answer(n, status, &[], &body);
+            let told = net.told();
+            assert!(told.contains("refused, -7") || told.contains(OK), "{told}");
+        }
+        let (mut net, n) = calling_with(client_limits(), legacy);
+        net.answer(n, 200, &[], &event(&result(2, OK)));
+        assert!(net.failure().contains("the body is an event stream"));
     }
 }
 
@@ -146,7 +162,7 @@ fn an_invalid_response_ends_the_call() {
     for (status, fields, body, expected) in [
         (202, &[][..], "", "InvalidResponse(\"a request was accepted"),
         (204, &[], "", "InvalidResponse(\"a request was accepted"),
-        (200, &[], "{}", "InvalidResponse(\"the content type is missing"),
+        (200, &[], "{}", "InvalidResponse(\"the body does not contain a response"),
         (200, &[("content-type", "text/html")], "<p>", "InvalidResponse(\"the content type"),
         (200, JSON, "", "InvalidResponse(\"the body does not contain a response"),
         (200, JSON, "{}", "InvalidResponse(\"the body does not contain a response"),

@@ -70,7 +70,7 @@ impl Client {
         self.deliver(id, &body, now);
         if self.peer.is_pending(request) {
             let what = if is_event_stream(&body) {
-                "the body is an event stream, and its content type is JSON"
+                "the body is an event stream, and its content type is JSON or missing"
             } else {
                 "the body does not contain a response to the request"
             };

@@ -81,11 +81,12 @@ impl Client {
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-003]
         match head.media() {
-            Some(Media::Json) => exchange.receiving = Receiving::Json(Vec::new()),
+            // RFC 9110, section 8.3: without a type, the data show what they are.
+            Some(Media::Json) | None => exchange.receiving = Receiving::Json(Vec::new()),
             Some(Media::EventStream) => self.open_stream(id, now),
-            other => match head.encoding_fault() {
+            Some(Media::Other) => match head.encoding_fault() {
                 Some(what) => self.invalid_response(id, what.into(), now),
-                None => self.refuse_media(id, other.and(head.content_type), now),
+                None => self.refuse_media(id, head.content_type.unwrap_or_default(), now),
             },
         }
     }
@@ -104,11 +105,9 @@ impl Client {
     }
 
     /// Handles a success that is neither JSON nor a stream: its text is often the reason.
-    fn refuse_media(&mut self, id: ExchangeId, content_type: Option<&[u8]>, now: Instant) {
-        let what = match content_type.and_then(TransportFailure::excerpt) {
-            Some(name) => format!("the content type `{name}` is neither JSON nor an event stream"),
-            None => "the content type is missing".into(),
-        };
+    fn refuse_media(&mut self, id: ExchangeId, content_type: &[u8], now: Instant) {
+        let name = TransportFailure::excerpt(content_type).unwrap_or_default();
+        let what = format!("the content type `{name}` is neither JSON nor an event stream");
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         if exchange.message.as_ref().is_some_and(Message::is_probe) {
             return self.invalid_response(id, what.into(), now);
