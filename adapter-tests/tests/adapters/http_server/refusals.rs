@@ -14,7 +14,7 @@ async fn each_refusal_has_its_status() {
         (405, put),
         (415, call.clone().with("Content-Type", "text/plain").bytes()),
         (415, call.clone().without("Content-Type").bytes()),
-        (406, call.clone().with("Accept", "application/json").bytes()),
+        (406, call.clone().with("Accept", "text/html").bytes()),
         (403, call.clone().with("Host", "evil.example").bytes()),
         (403, call.clone().with("Origin", "http://evil.example").bytes()),
         (400, call.clone().with("Mcp-Name", "another").bytes()),

@@ -8,6 +8,7 @@ use core::num::NonZeroU32;
 use crate::binding::{DpopNonce, HttpRejection, Status};
 use crate::jsonrpc::{RequestId, write_error};
 
+use super::media::Accepted;
 use super::{RemoteAddress, SessionId};
 
 /// The head of an incoming request, reduced to the fields that the protocol uses. Create it with
@@ -204,6 +205,14 @@ impl<'a> RequestHead<'a> {
     #[inline]
     pub const fn http_version(&mut self, version: &'static str) {
         self.http_version = Some(version);
+    }
+
+    /// Returns the media types that the client accepts: all, if it does not say.
+    pub(super) fn accepted(&self) -> Accepted {
+        if self.accept.is_empty() {
+            return Accepted { json: true, event_stream: true };
+        }
+        Accepted::from_values(self.accept.iter())
     }
 
     /// Adds a header field. Fields that the protocol does not use are ignored.

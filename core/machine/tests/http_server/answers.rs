@@ -60,6 +60,37 @@ fn messages_before_the_response_turn_it_into_a_stream() {
 }
 
 #[test]
+fn a_client_that_accepts_one_form_of_responses_gets_that_form() {
+    // Rule: [HSRV-012].
+    let json = [HOST, JSON, ("Accept", "application/json")];
+    let events = [HOST, JSON, ("Accept", "text/event-stream")];
+    let version = ("MCP-Protocol-Version", "2026-07-28");
+    let modern = [version, ("Mcp-Method", "tools/call"), ("Mcp-Name", "t")];
+    for (fields, media) in [(json, "application/json"), (events, "text/event-stream")] {
+        let mut server = server();
+        let open =
+            server.request("POST", "/mcp", &fields, &initialize(Revision::V2025_06_18, "{}"));
+        assert_eq!(server.reply(open).field("content-type"), Some(media));
+        let id = server.reply(open).field("mcp-session-id").expect("a session").to_owned();
+        let session = join(&fields, &[("Mcp-Session-Id", &id)]);
+        let replies = [
+            server.request("POST", "/mcp", &session, &call(1)),
+            server.request("POST", "/mcp", &join(&fields, &modern), &modern_call(1)),
+        ];
+        // A client that does not read event streams waits for a slow response.
+        server.advance(Duration::from_secs(60));
+        for _ in replies {
+            server.answer();
+        }
+        for reply in replies {
+            assert_eq!(server.reply(reply).field("content-type"), Some(media));
+            let transcript = server.reply(reply).transcript();
+            assert!(transcript.contains(r#""id":1,"result":{"#), "{transcript}");
+        }
+    }
+}
+
+#[test]
 fn a_modern_stream_has_no_ids_and_must_not_be_buffered() {
     // Rule: [HSRV-019] [HSRV-027] [HSRV-028] [SSE-015] [RESUME-008].
     let mut server = server();

@@ -135,7 +135,6 @@ impl Server {
         (verdict, tag): (Verdict, Tag),
         now: Instant,
     ) {
-        let always_stream = self.options.answers == ResponseMode::Stream;
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.is_event_stream() {
             return self.assign_message(key, number, false, now);
@@ -146,11 +145,8 @@ impl Server {
         let Some(stream) = connection.streams.get(number) else {
             return connection.machine.skip_message();
         };
-        let plain = !stream.opened
-            && (!always_stream
-                || stream.brief
-                || verdict != Verdict::Result
-                || connection.session.is_none());
+        let plain =
+            !stream.opened && (stream.mode != ResponseMode::Stream || verdict != Verdict::Result);
         match stream.reader {
             Some(reader) if plain => {
                 let status = status_of(verdict, connection.era());

@@ -11,6 +11,7 @@ use mcp_sansio_collections::{Index, Key, Slab};
 use sha2::{Digest as _, Sha256};
 
 use crate::http::RemoteAddress;
+use crate::http::media::Accepted;
 use crate::{Caller, Principal};
 
 use super::store_queue::Account;
@@ -26,6 +27,8 @@ pub(super) struct Sender<'a> {
     pub(super) identity: &'a Caller,
     /// `None` if neither a principal nor an address is known.
     pub(super) caller: Option<Key>,
+    /// The media types of responses that it accepts.
+    pub(super) accepted: Accepted,
 }
 
 /// The callers that hold a resource. A caller without resources is removed.

@@ -3,6 +3,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::http::media::Accepted;
 use crate::http::{AllowedHosts, RemoteAddress, Status};
 use crate::{Caller, InvalidValue};
 
@@ -37,6 +38,17 @@ pub enum ResponseMode {
     /// its connection failed. `tasks/get` is excluded, because its client repeats the request.
     /// Without a session, where streams cannot be resumed, the same as `JsonWhenAlone`.
     Stream,
+}
+
+impl ResponseMode {
+    /// Returns the mode for a client that may accept only one of the two forms.
+    pub(super) const fn for_client(self, accepted: Accepted) -> Self {
+        match accepted {
+            Accepted { json: false, .. } => Self::Stream,
+            Accepted { event_stream: false, .. } => Self::JsonWhenAlone,
+            _ => self,
+        }
+    }
 }
 
 impl Default for HttpServerOptions {

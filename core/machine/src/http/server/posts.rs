@@ -103,12 +103,14 @@ impl Server {
             streams: Streams::new(Stream::new(ONLY)),
         };
         let connection = self.connections.insert(connection);
+        let mode = ResponseMode::JsonWhenAlone.for_client(sender.accepted);
         let exchange = Exchange::new(Some(connection), ONLY, State::Waiting);
         let exchange = self.open_exchange(exchange, sender.caller);
         let (mut event, mut is_quiet) = (None, false);
         if let Some(Connection { machine, streams, .. }) = self.connections.get_mut(connection) {
             if let Some(stream) = streams.get_mut(ONLY) {
                 stream.reader = Some(exchange);
+                stream.mode = mode;
             }
             machine.set_caller(sender.identity);
             machine.change_transport(|transport| transport.clone_from(&self.arriving));
@@ -120,7 +122,7 @@ impl Server {
         if !is_quiet {
             self.pump(connection, now);
         }
-        self.arm_waiting(exchange, now);
+        self.arm_waiting(exchange, (mode, sender.accepted), now);
         (ExchangeId(exchange), event.map(|event| stamped(event, connection)))
     }
 
@@ -188,7 +190,7 @@ impl Server {
         sender: Sender<'_>,
         now: Instant,
     ) -> Handled<'f> {
-        let Sender { identity, caller } = sender;
+        let Sender { identity, caller, accepted } = sender;
         self.touch_session(key);
         // Frames that are answered on this exchange: requests, and malformed frames that may be
         // requests.
@@ -199,10 +201,12 @@ impl Server {
         };
         // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-022]: a polling client
         // does not want a stream.
-        let brief = matches!(
+        let polls = matches!(
             request_in(&body.frame),
             Some(request) if Method::parse(&request.method) == Some(Method::TasksGet)
         );
+        let mode = if polls { ResponseMode::JsonWhenAlone } else { self.options.answers };
+        let mode = mode.for_client(accepted);
         let Some(Connection { machine, session: Some(session), .. }) =
             self.connections.get_mut(key)
         else {
@@ -243,7 +247,7 @@ impl Server {
         };
         let mut stream = Stream::new(number);
         stream.reader = Some(exchange);
-        stream.brief = brief;
+        stream.mode = mode;
         streams.insert(stream);
         let event = self.hand_over(key, body, number, now);
         if let Some(entry) = self.exchanges.get_mut(exchange)
@@ -259,11 +263,7 @@ impl Server {
         let waits = self.exchanges.get_mut(exchange).filter(|e| matches!(e.state, State::Waiting));
         if let Some(entry) = waits {
             entry.asks = true;
-            if self.options.answers == ResponseMode::Stream && !brief {
-                self.open_stream(exchange);
-            } else {
-                self.arm_waiting(exchange, now);
-            }
+            self.arm_waiting(exchange, (mode, accepted), now);
         }
         (ExchangeId(exchange), event)
     }

@@ -617,13 +617,11 @@ impl RequestReader {
             let message = "`Content-Encoding` is not supported: send the body as it is";
             return Err(refusal(Status::UNSUPPORTED_MEDIA_TYPE, None, message));
         }
-        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
-        if route == Route::Post && !head.accept.is_empty() {
-            let accepted = Accepted::from_values(head.accept.iter());
-            if !(accepted.json && accepted.event_stream) {
-                let message = "`Accept` must list application/json and text/event-stream";
-                return Err(refusal(Status::NOT_ACCEPTABLE, None, message));
-            }
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]: some clients
+        // list only the form that they read.
+        if route == Route::Post && head.accepted() == Accepted::default() {
+            let message = "`Accept` must list application/json and text/event-stream";
+            return Err(refusal(Status::NOT_ACCEPTABLE, None, message));
         }
         Ok(())
     }

@@ -125,7 +125,7 @@ impl Server {
             permitted.map_err(|refusal| refusal.to_response(request))?;
             let identity = caller;
             let caller = self.enter(head, identity, asks, request)?;
-            let sender = Sender { identity, caller };
+            let sender = Sender { identity, caller, accepted: head.accepted() };
             let post = Post { body, posted };
             let handled = match route {
                 Route::Message => self.message(head, post.body, sender, now),
@@ -138,7 +138,7 @@ impl Server {
         permit(None).map_err(|refusal| refusal.to_response(None))?;
         let identity = caller;
         let caller = self.enter(head, identity, asks, None)?;
-        let sender = Sender { identity, caller };
+        let sender = Sender { identity, caller, accepted: head.accepted() };
         let exchange = match route {
             Route::Get if self.shared.is_some() => self.get_shared(head, sender, now),
             Route::Get => self.get(head, sender, now),

@@ -47,7 +47,7 @@ impl Server {
         request: Option<&RequestId>,
         now: Instant,
     ) -> Result<Key, Response> {
-        let Sender { identity, caller } = sender;
+        let Sender { identity, caller, .. } = sender;
         self.check_session_limits(caller, request, now)?;
         let id = self.session_ids.draw();
         let base = match (&self.shared, transport) {

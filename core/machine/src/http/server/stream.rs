@@ -8,6 +8,7 @@ use crate::Instant;
 use crate::peer::queue::Tag;
 
 use super::log::{Log, Resume};
+use super::options::ResponseMode;
 use super::replay::Replay;
 
 /// A stream of messages to a client: the response to a request and the messages before it, or
@@ -43,8 +44,8 @@ pub(super) struct Stream {
     pub(super) kind: Option<&'static str>,
     /// Whether a response already carries it as an event stream.
     pub(super) opened: bool,
-    /// Whether a response without other messages is JSON, regardless of the response mode.
-    pub(super) brief: bool,
+    /// The form of the response.
+    pub(super) mode: ResponseMode,
     /// The request that its last message answers.
     pub(super) answers: Tag,
     /// Whether no more messages will be added.
@@ -69,7 +70,7 @@ impl Stream {
             primes: false,
             kind: None,
             opened: false,
-            brief: false,
+            mode: ResponseMode::JsonWhenAlone,
             answers: Tag::NONE,
             done: false,
             kept_until: None,

@@ -5,8 +5,10 @@ use core::time::Duration;
 use mcp_sansio_collections::Key;
 
 use crate::Instant;
+use crate::http::media::Accepted;
 
 use super::exchange::State;
+use super::options::ResponseMode;
 use super::{Server, ServerTimeouts};
 
 /// The minimum interval between two deadlines of the same object, so that no driver can busy-loop.
@@ -48,11 +50,22 @@ impl Server {
         }
     }
 
-    /// Sets the time at which the response to a pending request is opened as a stream.
-    pub(super) fn arm_waiting(&mut self, key: Key, now: Instant) {
+    /// Opens the response to a pending request as a stream, or sets the time to do so, if its client
+    /// reads streams.
+    pub(super) fn arm_waiting(
+        &mut self,
+        key: Key,
+        (mode, accepted): (ResponseMode, Accepted),
+        now: Instant,
+    ) {
         let waiting = self.exchanges.get(key).is_some_and(|e| matches!(e.state, State::Waiting));
-        if let Some(pause) = self.options.timeouts.open_stream.filter(|_| waiting) {
-            self.exchange_deadlines.set(key.slot, now + pause);
+        let pause = self.options.timeouts.open_stream.filter(|_| accepted.event_stream && waiting);
+        match (mode, pause) {
+            (ResponseMode::Stream, _) => self.open_stream(key),
+            (ResponseMode::JsonWhenAlone, Some(pause)) => {
+                self.exchange_deadlines.set(key.slot, now + pause);
+            }
+            _ => {}
         }
     }
 

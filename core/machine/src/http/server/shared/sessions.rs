@@ -14,7 +14,6 @@ use crate::peer::server::SessionState;
 use crate::protocol::{Capabilities, Capability, LoggingLevel};
 use crate::{Instant, Principal, Revision};
 
-use super::super::callers::Sender;
 use super::super::sessions::Transport;
 use super::super::sessions::no_session;
 use super::super::store::StoreAction;
@@ -435,7 +434,7 @@ impl Server {
             let mut machine = self.fresh_machine();
             machine.restore_session(state);
             machine.start_call_ids(first_call_of(number));
-            machine.set_caller(Sender { identity: &identity, caller }.identity);
+            machine.set_caller(&identity);
             let key =
                 self.insert_session(*session, Transport::Streamable, first, machine, caller, now);
             self.prime_standalone(key);
