@@ -38,7 +38,7 @@ impl MetadataUrls {
         }
         // MCP 2025-06-18 basic/authorization#authorization-server-location [AUTHC-016]
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-017]
-        let named = challenged.and_then(|url| Location::parse(url).ok());
+        let named = challenged.and_then(|reference| named_by_challenge(reference, server));
         urls.extend(named.filter(|url| is_secure(url) || url.same_origin(server)));
         if revision >= Revision::V2025_11_25 {
             // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-018]:
@@ -110,6 +110,13 @@ impl Iterator for MetadataUrls {
 impl ExactSizeIterator for MetadataUrls {}
 
 impl FusedIterator for MetadataUrls {}
+
+/// Returns the URL of metadata that a challenge of `server` names. RFC 9728, section 5.1, has a URL;
+/// some servers write a path of theirs.
+pub(super) fn named_by_challenge(reference: &str, server: &Location) -> Option<Location> {
+    let resolved = || server.resolve(reference).ok().filter(|it| it.same_origin(server));
+    Location::parse(reference).ok().or_else(|| resolved().filter(|_| !reference.is_empty()))
+}
 
 /// Adds the URL with this path on the host of `base`, unless it is a duplicate or too long.
 fn push(urls: &mut Vec<Location>, base: &Location, path: &[&str]) {
@@ -251,8 +258,12 @@ mod tests {
     fn an_insecure_metadata_url_in_a_challenge_is_not_fetched() {
         // Rule: [AUTHC-067].
         let first = |named| resource(Revision::V2025_06_18, "http://a.example/mcp", Some(named));
-        for named in ["http://b.example/", "/x", "file:///x", "https://u@b.example/", ""] {
+        for named in ["http://b.example/", "//b.example/x", "file:///x", "https://u@b.example/", ""]
+        {
             assert!(first(named).is_empty(), "{named}");
+        }
+        for (named, url) in [("/x", "http://a.example/x"), ("x?y", "http://a.example/x?y")] {
+            assert_eq!(first(named), [url], "{named}");
         }
         for named in ["https://b.example/", "http://[::1]:80/x", "http://a.example/x"] {
             assert_eq!(first(named).len(), 1, "{named}");

@@ -109,6 +109,42 @@ fn a_page_of_html_is_not_accepted_as_metadata() {
 }
 
 #[test]
+fn a_relative_metadata_url_of_a_challenge_is_one_of_the_server() {
+    // Rule: [AUTHC-016].
+    let mut network = TestNetwork::new(code());
+    network.challenge = r#"resource_metadata="/mcp/.well-known/oauth-protected-resource""#.into();
+    let named = "https://mcp.example/mcp/.well-known/oauth-protected-resource";
+    network.get(named, resource(""));
+    network.get(PRM, status(404));
+    assert!(looked_for(&mut network).starts_with(&format!("GET {named}\n")));
+    assert_eq!(network.sent_to(TOKEN).len(), 1);
+}
+
+#[test]
+fn metadata_of_2025_03_26_that_names_another_issuer_leads_to_that_issuer() {
+    // Rule: [AUTHC-007] [AUTHC-025].
+    let mut network = TestNetwork::new(code());
+    network.get(PRM, status(404));
+    let base = "https://mcp.example/.well-known/oauth-authorization-server";
+    network.get(base, issuer(AS, ""));
+    insta::assert_snapshot!(looked_for(&mut network), @"
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://mcp.example/.well-known/oauth-protected-resource
+    GET https://mcp.example/.well-known/oauth-authorization-server
+    GET https://as.example/.well-known/oauth-authorization-server
+    ");
+    assert_eq!(network.sent_to(TOKEN).len(), 1);
+    // The issuer must confirm it, with its own endpoints.
+    let mut network = TestNetwork::new(code());
+    network.get(PRM, status(404));
+    network.get(base, issuer(AS, ""));
+    network.get(ASM, issuer("https://mcp.example", ""));
+    let text = looked_for(&mut network);
+    assert!(text.contains("describes another issuer than the requested one"), "{text}");
+    assert!(network.authorizations.is_empty());
+}
+
+#[test]
 fn metadata_of_another_resource_fails_the_authorization() {
     // Rule: [AUTHC-020].
     let mut network = TestNetwork::new(code());

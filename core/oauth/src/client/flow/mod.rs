@@ -9,7 +9,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use bytestring::ByteString;
-use mcp_sansio::http::Location;
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Arc;
 
@@ -22,7 +21,7 @@ use crate::client::credential::StoredTokens;
 use crate::client::form::Form;
 use crate::client::metadata::{base_issuer, is_same_issuer, without_mark};
 use crate::client::scopes::{ScopeSelection, Scopes};
-use crate::discovery::is_secure;
+use crate::discovery::{is_secure, named_by_challenge};
 use crate::{
     AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, CodeVerifier,
     MetadataFault, MetadataUrls, ProtectedResourceMetadata, ResourceUri, ResponseFault, State,
@@ -658,8 +657,9 @@ impl AuthorizationClient {
     fn find_resource(&mut self, flow: &mut Flow) -> StepResult {
         let named = flow.challenge.as_ref().and_then(|it| it.resource_metadata.as_deref());
         // An invalid or forbidden URL is skipped: there are other URLs to try.
-        let named =
-            named.filter(|it| Location::parse(it).is_ok_and(|it| self.check_place(&it).is_ok()));
+        let named = named.filter(|it| {
+            named_by_challenge(it, &self.server).is_some_and(|it| self.check_place(&it).is_ok())
+        });
         let urls = MetadataUrls::for_resource(self.options.discovery(), &self.server, named);
         self.ask_for_resource(flow, urls)
     }
@@ -785,12 +785,22 @@ impl AuthorizationClient {
     }
 
     fn base_answered(&mut self, flow: &mut Flow, fetched: &Fetched, now: Instant) -> StepResult {
-        let issuer = base_issuer(&self.server);
+        let read = read_metadata(fetched, AuthorizationServerMetadata::parse);
+        let base = base_issuer(&self.server);
+        let issuer = match &read {
+            Ok(Ok(metadata)) => metadata.issuer.clone(),
+            _ => base.clone(),
+        };
         if self.tokens.as_ref().is_some_and(|it| !is_same_issuer(&it.stored.issuer, &issuer)) {
             self.leave_issuer();
         }
         flow.discovered.resource = Some(ResourceUri::from_server(&self.server));
-        match read_metadata(fetched, AuthorizationServerMetadata::parse) {
+        if !is_same_issuer(&issuer, &base) {
+            // Metadata of another issuer is not used, but names it, as that of a resource does.
+            flow.discovered.issuers = alloc::vec![issuer].into_iter();
+            return self.next_issuer(flow);
+        }
+        match read {
             Ok(metadata) => {
                 let metadata = self.check_issuer(&issuer, metadata, fetched)?;
                 return self.found_issuer(flow, metadata, now);
