@@ -63,6 +63,8 @@ impl Frontmatter {
         let missing =
             || invalid("the file does not begin with a frontmatter between two lines `---`");
         let text = core::str::from_utf8(file).map_err(|_| invalid("the file is not UTF-8"))?;
+        // Some editors write a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (first, rest) = text.split_once('\n').ok_or_else(missing)?;
         if first.trim_end() != MARK {
             return Err(missing());
@@ -488,12 +490,12 @@ mod tests {
         assert_eq!((frontmatter.name(), frontmatter.description(), rest), ("a", "b", ""));
         let windows = PLAIN.replace('\n', "\r\n");
         assert_eq!(parse(&windows).unwrap(), parse(PLAIN).unwrap());
+        // As some editors of Windows write it.
+        assert_eq!(parse(&format!("\u{feff}{windows}")).unwrap(), parse(PLAIN).unwrap());
         let is_missing = |parsed: Result<Frontmatter, InvalidSkill>| {
             parsed.is_err_and(|error| error.to_string().contains("two lines `---`"))
         };
-        for missing in
-            ["", "---", "# Refunds\n", "---\nname: a\ndescription: b\n", "\u{feff}---\n---\n"]
-        {
+        for missing in ["", "---", "# Refunds\n", "---\nname: a\ndescription: b\n", " ---\n---\n"] {
             assert!(is_missing(parse(missing)), "{missing:?}");
         }
         let no_text = |text: &str| match parse(text) {
