@@ -106,11 +106,16 @@ fn batch_file(name: &Path, own: Option<OsString>) -> Option<PathBuf> {
 
 /// Finds the batch file that a shell of Windows would run.
 fn find_batch_file(name: &Path, paths: impl Iterator<Item = OsString>) -> Option<PathBuf> {
-    if name.components().count() != 1 || name.extension().is_some() {
+    if name.extension().is_some() {
         return None;
     }
-    let directories = paths.flat_map(|path| env::split_paths(&path).collect::<Vec<_>>());
-    let mut files = directories.filter(|it| !it.as_os_str().is_empty()).flat_map(|directory| {
+    let in_path = paths.flat_map(|path| env::split_paths(&path).collect::<Vec<_>>());
+    let mut directories: Vec<_> = in_path.filter(|it| !it.as_os_str().is_empty()).collect();
+    if name.components().count() != 1 {
+        // A path, which is not searched for.
+        directories = vec![PathBuf::new()];
+    }
+    let mut files = directories.into_iter().flat_map(|directory| {
         ["exe", "bat", "cmd"].map(|extension| directory.join(name).with_extension(extension))
     });
     // The system runs a program.
@@ -292,11 +297,17 @@ mod tests {
             ("uvx", Some(second.join("uvx.bat"))),
             ("node", None),
             ("npx.cmd", None),
-            ("./npx", None),
             ("deno", None),
         ] {
             let paths = paths.iter().cloned();
             assert_eq!(find_batch_file(Path::new(name), paths), expected, "{name}");
+        }
+        // A path, such as `node_modules/.bin/server`, is not searched for.
+        for (name, expected) in
+            [("npx", Some("npx.cmd")), ("node", None), ("npx.cmd", None), ("uvx", None)]
+        {
+            let found = find_batch_file(&first.join(name), paths.iter().cloned());
+            assert_eq!(found, expected.map(|it| first.join(it)), "{name}");
         }
         std::fs::remove_dir_all(root).unwrap();
     }
