@@ -292,7 +292,11 @@ impl TokenResponse {
             refresh_token: answer
                 .refresh_token
                 .filter(|it| (1..=TOKEN_LENGTH_MAX).contains(&it.len())),
-            scope: answer.scope.map(|it| it.join(" ")),
+            // GitHub separates them by commas. An empty text, as Slack writes it, names none.
+            scope: answer
+                .scope
+                .map(|it| it.join(" ").replace(',', " "))
+                .filter(|it| !it.trim().is_empty()),
         })
     }
 }
@@ -478,7 +482,7 @@ mod response_tests {
             }
         }
         for (scope, expected) in
-            [(r#"["a","b c",5]"#, Some("a b c")), ("[]", Some("")), ("{}", None), ("5", None)]
+            [(r#"["a","b c",5]"#, Some("a b c")), ("[]", None), ("{}", None), ("5", None)]
         {
             let token = bearer(&format!(r#""access_token":"t","scope":{scope}"#)).expect(scope);
             assert_eq!(token.scope.as_deref(), expected, "{scope}");

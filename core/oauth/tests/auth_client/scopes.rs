@@ -40,7 +40,13 @@ fn offline_access_is_requested_if_it_is_wanted_and_supported() {
 /// Returns a network whose server refuses `tools/call` for insufficient scope unless the token is
 /// `accepted`.
 fn picky(accepted: &'static str) -> TestNetwork {
+    picky_after(accepted, "")
+}
+
+/// The same; `rest` is added to the members of the first token response.
+fn picky_after(accepted: &'static str, rest: &str) -> TestNetwork {
     let mut network = TestNetwork::new(code());
+    network.post(TOKEN, token("t1", rest));
     network.challenge = r#"scope="basic""#.into();
     network.mcp = Box::new(move |request| {
         let calls = request.field("mcp-method") == Some("tools/call");
@@ -73,6 +79,26 @@ fn missing_scopes_are_requested_in_addition_to_the_previous_ones() {
     call 1 done
     ");
     assert_eq!(scope_of(&network, 1), Some("basic write"));
+}
+
+#[test]
+fn granted_scopes_may_be_separated_by_commas_or_be_empty() {
+    // Rule: [AUTHC-055]. GitHub and Slack write them so.
+    for (granted, requested) in [
+        ("basic extra", "basic extra write"),
+        ("basic,extra", "basic extra write"),
+        ("basic, extra", "basic extra write"),
+        ("", "basic write"),
+        (" ", "basic write"),
+    ] {
+        let mut network = picky_after("Bearer t2", &format!(r#","scope":"{granted}""#));
+        network.accepted.push("Bearer t2".into());
+        network.post(TOKEN, token("t2", r#","scope":"""#));
+        network.call("pay");
+        let text = network.run();
+        assert!(text.contains("authorized by https://as.example for basic"), "{text}");
+        assert_eq!(scope_of(&network, 1), Some(requested), "{granted}");
+    }
 }
 
 #[test]
