@@ -354,15 +354,6 @@ pub enum AuthorizationFailure {
     /// The client must not register with its redirect URI.
     #[error("the redirect URI is not usable: {0}")]
     RedirectUri(UrlFault),
-    /// The URL of the authorization endpoint contains a parameter of the client. The authorization
-    /// server's error.
-    #[error("{url}: the URL of the endpoint already has the parameter `{parameter}`")]
-    Endpoint {
-        /// The authorization endpoint.
-        url: String,
-        /// The name of the parameter.
-        parameter: &'static str,
-    },
     /// The server requires more scopes than
     /// [`AuthorizationLimits::scopes_max`](super::AuthorizationLimits::scopes_max). Requesting only
     /// some of them would be a guess.

@@ -192,12 +192,15 @@ fn the_query_of_an_endpoint_is_sent_but_not_logged() {
 
 #[test]
 fn the_query_of_an_authorization_endpoint_cannot_override_parameters() {
-    for parameter in ["redirect_uri=https://evil.example", "st%61te=x", "code_challenge=x"] {
-        let mut network = TestNetwork::new(secret());
-        network.get(ASM, endpoints(&format!("https://as.example/authorize?{parameter}"), TOKEN));
-        let told = failure(&mut network);
-        assert!(matches!(told, AuthorizationFailure::Endpoint { .. }), "{told}");
-        assert!(network.authorizations.is_empty(), "{parameter}");
+    // Some endpoints have a `resource` or a `scope` of their own.
+    let own = "redirect_uri=https://evil.example&st%61te=x&code_challenge=x&resource=x&prompt=y";
+    let mut network = TestNetwork::new(secret());
+    network.get(ASM, endpoints(&format!("https://as.example/authorize?{own}"), TOKEN));
+    assert!(network.run().contains("authorized by https://as.example\n"));
+    let sent = &network.authorizations[0];
+    assert_eq!((&*sent["resource"], &*sent["prompt"]), (MCP, "y"));
+    for name in ["redirect_uri", "state", "code_challenge"] {
+        assert!(sent[name] != "x" && !sent[name].contains("evil"), "{name}");
     }
 }
 

@@ -12,7 +12,7 @@ use bytestring::ByteString;
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Arc;
 
-use super::exchanges::{Fetched, insufficient_scope, place};
+use super::exchanges::{Fetched, insufficient_scope};
 use super::{
     ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationClient,
     AuthorizationEvent, AuthorizationFailure, AuthorizationRequest, GrantFlow, WaitingFor,
@@ -557,9 +557,7 @@ impl AuthorizationClient {
         form.push("code_challenge_method", "S256");
         // MCP 2026-07-28 basic/authorization/index#resource-parameter-implementation [AUTHC-040]
         form.push("resource", resource.as_str());
-        let url = form.appended_to(&endpoint).map_err(|parameter| {
-            AuthorizationFailure::Endpoint { url: place(&endpoint), parameter }
-        })?;
+        let url = form.appended_to(&endpoint);
         let id = self.actions.next_id();
         let request = AuthorizationRequest { id, url, redirect_uri, issuer: issuer.clone() };
         self.actions.push(AuthorizationAction::Authorize(request));
