@@ -17,6 +17,10 @@ use crate::client::{ApplicationType, ClientMetadata, InvalidOption};
 /// The longest accepted id and password, in bytes: they are sent often.
 const TEXT_LENGTH_MAX: usize = 4096;
 
+/// The grants that a client registers for.
+const GRANT_TYPES: &[&str] =
+    &[GrantType::AuthorizationCode.as_str(), GrantType::RefreshToken.as_str()];
+
 /// The data of a registration request.
 #[derive(Clone, Debug)]
 pub(crate) struct RegistrationRequest<'a> {
@@ -28,6 +32,8 @@ pub(crate) struct RegistrationRequest<'a> {
     pub(crate) method: AuthenticationMethod,
     /// The scopes that it will request, if known.
     pub(crate) scopes: &'a Scopes,
+    /// Whether it asks for refresh tokens.
+    pub(crate) refresh: bool,
 }
 
 /// A registration as returned by the authorization server.
@@ -102,7 +108,7 @@ impl RegistrationRequest<'_> {
             },
             redirect_uris: self.redirect_uris,
             // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
-            grant_types: &[GrantType::AuthorizationCode.as_str(), GrantType::RefreshToken.as_str()],
+            grant_types: if self.refresh { GRANT_TYPES } else { &GRANT_TYPES[..1] },
             response_types: &["code"],
             token_endpoint_auth_method: self.method.as_str(),
             scope: (!self.scopes.is_empty()).then(|| self.scopes.to_string()),
@@ -160,7 +166,7 @@ struct Members<'a> {
     application_type: &'static str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     redirect_uris: &'a [String],
-    grant_types: &'a [&'static str],
+    grant_types: &'static [&'static str],
     response_types: &'static [&'static str],
     token_endpoint_auth_method: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -225,6 +231,7 @@ pub fn client_document(
         redirect_uris,
         method: AuthenticationMethod::None,
         scopes: &Scopes::new(),
+        refresh: true,
     };
     // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029]
     request.members(Some(url.as_str())).map_err(InvalidOption::RedirectUri)
@@ -246,7 +253,7 @@ mod tests {
         redirect_uris: &'a [String],
         scopes: &'a Scopes,
     ) -> RegistrationRequest<'a> {
-        RegistrationRequest { metadata, redirect_uris, method: Public, scopes }
+        RegistrationRequest { metadata, redirect_uris, method: Public, scopes, refresh: true }
     }
 
     #[test]

@@ -141,6 +141,48 @@ fn a_client_registers_as_public_where_the_default_method_is_refused() {
 }
 
 #[test]
+fn a_client_registers_for_the_grants_that_the_authorization_server_lists_where_others_are_refused()
+{
+    // Rule: [AUTHC-063].
+    let grants = |body: &str| body.contains(r#""grant_types":["authorization_code"]"#);
+    for (listed, refusals) in
+        [(r#"["authorization_code"]"#, 1), (r#"["authorization_code","refresh_token"]"#, 2)]
+    {
+        let mut network = open_network(registering());
+        network.get(PRM, crate::answers::resource(r#","scopes_supported":["read"]"#));
+        let members = r#""token_endpoint_auth_methods_supported":["none"],"grant_types_supported""#;
+        let members = format!(r#","registration_endpoint":"{REGISTER}",{members}:{listed}"#);
+        network.get(ASM, issuer(AS, &members));
+        network.network = Box::new(move |request| {
+            let answer = match grants(&request.body) {
+                true => Reply::new(201, r#"{"client_id":"c1"}"#).into(),
+                false => error(400, "invalid_client_metadata"),
+            };
+            (request.place() == REGISTER).then_some(answer)
+        });
+        let text = network.run();
+        let sent: Vec<_> = network.sent_to(REGISTER).iter().map(|it| grants(&it.body)).collect();
+        // The refresh token is asked for first: some lists are incomplete.
+        assert_eq!(sent.iter().filter(|it| !**it).count(), refusals, "{text}");
+        let lists_code_only = refusals == 1;
+        assert_eq!(
+            text.contains("authorized by https://as.example for read\n"),
+            lists_code_only,
+            "{text}"
+        );
+        if !lists_code_only {
+            continue;
+        }
+        assert!(network.last_to(REGISTER).body.contains(r#""scope":"read""#));
+        // It fits the next run.
+        let mut network = network.again(registering());
+        network.accepted.clear();
+        network.run();
+        assert_eq!((network.sent_to(REGISTER).len(), network.authorizations.len()), (0, 1));
+    }
+}
+
+#[test]
 fn a_redirect_uri_that_is_not_accepted_is_replaced_by_the_fallback() {
     // Rule: [AUTHC-035].
     const LOCALHOST: &str = "http://localhost:7777/callback";

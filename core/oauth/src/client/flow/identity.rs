@@ -22,6 +22,7 @@ use crate::client::credential::{StoredClient, StoredIssuer, StoredTokens};
 use crate::client::metadata::is_same_issuer;
 use crate::client::registration::{Registration, RegistrationRequest, method_to_register};
 use crate::client::scopes::Scopes;
+use crate::client::token::GrantType;
 use crate::discovery::endpoint;
 use crate::{AnswerFault, AuthorizationServerMetadata, MetadataFault, ResourceUri};
 
@@ -53,6 +54,10 @@ pub(super) struct PendingRegistration {
     method: AuthenticationMethod,
     /// Whether to try the registration of a public client as well.
     or_public: bool,
+    /// Whether the body asks for refresh tokens.
+    refresh: bool,
+    /// Whether to try a registration that does not, as the metadata lists no such grant.
+    or_no_refresh: bool,
     /// The scopes to register.
     scopes: Scopes,
     /// Whether the body has them.
@@ -67,6 +72,12 @@ impl PendingRegistration {
         if let AnswerFault::RedirectUri(_) = fault {
             self.fallback |= self.or_fallback;
             return core::mem::take(&mut self.or_fallback);
+        }
+        // Some authorization servers refuse the grants that they do not list. Others list too few.
+        // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
+        if core::mem::take(&mut self.or_no_refresh) {
+            self.refresh = false;
+            return true;
         }
         // Some authorization servers register no scopes, or only those of a list.
         if self.with_scopes {
@@ -287,7 +298,7 @@ impl AuthorizationClient {
         let kept = self.client.as_ref().filter(|_| !flow.registered_again);
         let or_fallback = self.options.grant.redirect_uri(true).is_some();
         for fallback in [false, true].into_iter().filter(|it| or_fallback || !it) {
-            let request = self.registration_body(method, fallback, &Scopes::new())?;
+            let request = self.registration_key(method, fallback)?;
             let unix_time = self.clock.unix_time(now);
             if let Some(kept) = kept.filter(|it| it.fits(&request, unix_time)) {
                 let known = KnownClient::registered(kept, true, fallback);
@@ -302,12 +313,16 @@ impl AuthorizationClient {
             scopes.extend(before.scope.split(' '), self.options.limits.scopes_max)?;
         }
         let silent = metadata.token_endpoint_auth_methods_supported.is_none();
+        let grants = metadata.grant_types_supported.as_deref();
+        let refresh = GrantType::RefreshToken.as_str();
         self.send_registration(PendingRegistration {
             endpoint,
             fallback: false,
             or_fallback,
             method,
             or_public: silent,
+            refresh: true,
+            or_no_refresh: grants.is_some_and(|it| it.iter().all(|grant| grant != refresh)),
             with_scopes: !scopes.is_empty(),
             scopes,
         })
@@ -323,24 +338,40 @@ impl AuthorizationClient {
         method.map_err(|reason| no_authentication(&metadata.issuer, reason))
     }
 
+    /// Returns the text that a stored registration is found by.
+    fn registration_key(
+        &self,
+        method: AuthenticationMethod,
+        fallback: bool,
+    ) -> Result<String, AuthorizationFailure> {
+        self.registration_body(method, fallback, &Scopes::new(), true)
+    }
+
     fn registration_body(
         &self,
         method: AuthenticationMethod,
         fallback: bool,
         scopes: &Scopes,
+        refresh: bool,
     ) -> Result<String, AuthorizationFailure> {
         let metadata = self.options.registration.as_ref().ok_or(AuthorizationFailure::Closed)?;
         let redirect_uri = self.options.grant.redirect_uri(fallback);
         let redirect_uris: Vec<String> = redirect_uri.map(String::from).into_iter().collect();
-        let request =
-            RegistrationRequest { metadata, redirect_uris: &redirect_uris, method, scopes };
+        let request = RegistrationRequest {
+            metadata,
+            redirect_uris: &redirect_uris,
+            method,
+            scopes,
+            refresh,
+        };
         request.to_json().map_err(AuthorizationFailure::RedirectUri)
     }
 
     fn send_registration(&mut self, pending: PendingRegistration) -> StepResult {
         let none = Scopes::new();
         let scopes = if pending.with_scopes { &pending.scopes } else { &none };
-        let body = self.registration_body(pending.method, pending.fallback, scopes)?;
+        let PendingRegistration { method, fallback, refresh, .. } = pending;
+        let body = self.registration_body(method, fallback, scopes, refresh)?;
         let json = ("content-type".into(), ByteString::from_static("application/json"));
         self.post(pending.endpoint.clone(), [json], body);
         Ok(Next::Wait(Step::Registration(Box::new(pending))))
@@ -404,7 +435,7 @@ impl AuthorizationClient {
             redirect_uris: answer
                 .redirect_uris
                 .unwrap_or_else(|| redirect_uri.into_iter().collect()),
-            request: self.registration_body(first, step.fallback, &Scopes::new())?,
+            request: self.registration_key(first, step.fallback)?,
             scope: step.scopes.to_string(),
         };
         let key = CredentialKey::Client(kept.issuer.clone());
