@@ -165,6 +165,74 @@ fn a_call_that_two_sessions_answer_with_404_ends_with_the_error_of_its_id() {
 }
 
 #[test]
+fn a_session_that_the_server_no_longer_knows_may_be_refused_with_400_or_401() {
+    // Rule: [SESS-009].
+    let told = |id: &str, text: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"{text}"}}}}"#)
+    };
+    // Messages of the SDKs and of servers that are made like their examples.
+    for text in [
+        "Bad Request: No valid session ID provided",
+        "Bad Request: Server not initialized",
+        "Unknown Mcp-Session-Id header",
+    ] {
+        let bodies =
+            [told("null", text), told("null", text).replace(r#""id":null,"#, ""), text.into()];
+        for body in bodies {
+            let mut net = Net::legacy(LATEST);
+            net.call_echo();
+            net.sent();
+            net.answer(4, 400, JSON, &body);
+            assert_eq!(net.sent(), "#3 abort\n#5 POST initialize\n", "{body}");
+            reopen(&mut net, 5, 3);
+            assert_eq!(net.sent(), "#8 POST tools/call version=2025-11-25 session=s2\n");
+            // The same words in the new session concern the call.
+            net.answer(8, 400, JSON, &body);
+            assert_eq!(net.sent(), "", "{body}");
+            assert!(net.told().starts_with("call 1 failed: "), "{body}");
+        }
+    }
+    for body in [
+        told("2", "No valid session ID provided"),
+        told("null", "no such tool"),
+        "<html>session</html>".into(),
+        String::new(),
+    ] {
+        let mut net = Net::legacy(LATEST);
+        net.call_echo();
+        net.sent();
+        net.answer(4, 400, JSON, &body);
+        assert_eq!(net.sent(), "", "{body}");
+        assert!(net.told().starts_with("call 1 failed: "), "{body}");
+    }
+    // rmcp answered with 401, and no challenge.
+    for (fields, renews) in [(&[][..], true), (&[("www-authenticate", "Bearer")][..], false)] {
+        let mut net = Net::legacy(LATEST);
+        net.call_echo();
+        net.sent();
+        net.answer(4, 401, fields, "Unauthorized: Session not found");
+        assert_eq!(net.sent().contains("POST initialize"), renews, "{fields:?}");
+        assert_eq!(net.told().is_empty(), renews, "{fields:?}");
+    }
+    // Without a session, none was lost.
+    let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
+    net.sent();
+    net.initialize(1, 1, LATEST, None);
+    net.sent();
+    net.answer(2, 202, &[], "");
+    net.sent();
+    net.answer(3, 405, &[], "");
+    net.told();
+    net.call_echo();
+    net.sent();
+    net.answer(4, 400, JSON, &told("null", "No valid session ID provided"));
+    assert_eq!(
+        (net.sent(), net.told()),
+        (String::new(), "call 1 failed: refused, -32000\n".into())
+    );
+}
+
+#[test]
 fn a_404_whose_body_does_not_end_starts_a_new_session() {
     // Rule: [SESS-009].
     let mut net = Net::legacy(LATEST);

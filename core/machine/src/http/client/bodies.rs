@@ -227,6 +227,12 @@ impl Client {
             }
             _ => (None, false, false),
         };
+        let once = message.resends < self.options.limits.resends_max;
+        let lost_session = lost_session
+            || (session.is_some()
+                && once
+                && !named
+                && is_about_session(&refusal, &message, error.as_ref()));
         let failure = refusal.into_failure(error.clone());
         if lost_session {
             let answer = error.filter(|_| named);
@@ -287,6 +293,29 @@ impl ErrorResponse {
             _ => TransportFailure::Status { status, retry_after, error, body },
         }
     }
+}
+
+/// Returns whether the refusal of a request says that the server does not know its session. Many
+/// servers have 400 or 401 where the specification has 404, and would refuse all that follows.
+// MCP 2025-11-25 basic/transports#session-management [SESS-009]
+fn is_about_session(
+    refusal: &ErrorResponse,
+    message: &Message,
+    error: Option<&ErrorObject<'_>>,
+) -> bool {
+    let text = match error {
+        Some(error) => error.message.as_bytes(),
+        // A page for people.
+        None if refusal.overlong || refusal.body.starts_with(b"<") => &[],
+        None => &refusal.body,
+    };
+    let names = |words: &[u8]| text.windows(words.len()).any(|it| it.eq_ignore_ascii_case(words));
+    let speaks = match (refusal.status, &refusal.failure) {
+        (400, _) => names(b"session") || names(b"not initialized"),
+        (401, Some(TransportFailure::Unauthorized { challenge: None, .. })) => names(b"session"),
+        _ => false,
+    };
+    speaks && message.request().is_some() && !message.opens()
 }
 
 /// Returns whether a call of a tool was refused for its headers.
