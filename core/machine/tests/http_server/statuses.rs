@@ -268,6 +268,21 @@ fn a_bad_version_header_is_a_bad_request() {
 }
 
 #[test]
+fn the_version_header_of_a_handshake_does_not_matter() {
+    // Rule: [HSRV-029]: it is for the requests that follow the negotiation.
+    for version in ["2099-01-01", "", "latest", "2025-11-25", "2024-11-05"] {
+        let mut server = server_of(Revisions::only(Revision::V2025_06_18));
+        let fields = join(&POST, &[("MCP-Protocol-Version", version)]);
+        for asked in [Revision::V2025_06_18, Revision::V2025_11_25] {
+            let reply = server.request("POST", "/mcp", &fields, &initialize(asked, "{}"));
+            assert_eq!(server.reply(reply).status(), 200, "{version}");
+            let result = &server.reply(reply).json()["result"];
+            assert_eq!(result["protocolVersion"], "2025-06-18", "{version}");
+        }
+    }
+}
+
+#[test]
 fn a_request_without_a_session_gets_400() {
     // Rule: [SESS-006].
     let mut server = server();
