@@ -244,17 +244,22 @@ pub(super) fn get<T: for<'de> Deserialize<'de>>(meta: Option<&Meta>) -> Option<T
 #[non_exhaustive]
 pub struct ContentDomains {
     /// For requests of scripts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
     pub connect_domains: Vec<String>,
     /// For scripts, styles, images, fonts and media.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
     pub resource_domains: Vec<String>,
     /// For frames in the page.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
     pub frame_domains: Vec<String>,
     /// For the base URI of the document.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
     pub base_uri_domains: Vec<String>,
+}
+
+/// Reads `null` as an empty list: some servers write members without a value so.
+fn or_none<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
 macro_rules! setters {

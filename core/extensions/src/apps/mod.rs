@@ -91,7 +91,20 @@ pub fn host_extension<K: Threading>() -> Extension<K> {
 pub fn is_supported(call: &Context) -> bool {
     let settings =
         call.client_extension(ID).and_then(|settings| settings.decode::<HostSettings>().ok());
-    settings.is_some_and(|settings| settings.mime_types.iter().any(|it| it == MIME_TYPE))
+    settings.is_some_and(|settings| settings.mime_types.iter().any(|it| is_page_type(it)))
+}
+
+/// Returns whether a media type is that of pages. Frameworks write it with a space, quotes, or a
+/// `charset` (RFC 9110, section 8.3.1).
+// MCP 2026-07-28 apps:apps#content-requirements [APPS-012]
+fn is_page_type(media_type: &str) -> bool {
+    let mut parts = media_type.split(';').map(str::trim);
+    let is_profile = |part: &str| {
+        part.split_once('=').is_some_and(|(name, value)| {
+            name.eq_ignore_ascii_case("profile") && matches!(value, "mcp-app" | "\"mcp-app\"")
+        })
+    };
+    parts.next().is_some_and(|name| name.eq_ignore_ascii_case("text/html")) && parts.any(is_profile)
 }
 
 // ------------------------------------------------------------------ pages, in a server
@@ -371,6 +384,6 @@ fn page(contents: &ResourceContents, uri: &str) -> Option<AppPage> {
         _ => return None,
     };
     // MCP 2026-07-28 apps:apps#content-requirements [APPS-012] [APPS-014]
-    let is_page = found == uri && mime_type.as_deref() == Some(MIME_TYPE);
+    let is_page = found == uri && mime_type.as_deref().is_some_and(is_page_type);
     is_page.then(|| AppPage { uri: uri.to_string(), html, ui: get(meta).unwrap_or_default() })
 }

@@ -143,6 +143,35 @@ fn contents_of_another_kind_are_not_a_page() {
 }
 
 #[test]
+fn the_media_type_of_a_page_has_many_spellings() {
+    // Rule: [APPS-012] [APPS-006].
+    for (written, is_page) in [
+        ("text/html; profile=mcp-app", true),
+        ("text/html;profile=\"mcp-app\"", true),
+        ("Text/HTML;charset=utf-8; Profile=mcp-app", true),
+        ("text/html;profile=mcp", false),
+        ("text/html;profile=MCP-APP", false),
+        ("text/html+mcp", false),
+        ("application/xhtml+xml;profile=mcp-app", false),
+        ("text/html; profile", false),
+    ] {
+        let odd = Server::new("s", "1")
+            .resource(Resource::new(URI, "a"), move |_: Call<ReadResource>| {
+                TextResourceContents::new(URI, PAGE).mime_type(written)
+            });
+        let (client, mut pair) = connect(&odd, app_host(), Revision::LATEST);
+        let read = pair.run(apps::read_page(&client, URI));
+        assert_eq!(read.is_ok(), is_page, "{written}");
+        let settings = json!({ "mimeTypes": [written] });
+        let extension = mcp_sansio_handlers::extension::Extension::new(apps::ID).unwrap();
+        let host = Host::new("host", "1").extension(extension.settings(&settings).unwrap());
+        let (client, mut pair) = connect(&server(), host, Revision::LATEST);
+        let result = pair.run(client.call_tool("forecast", &NoArguments {})).unwrap();
+        assert_eq!(result.structured_content.is_some(), is_page, "{written}");
+    }
+}
+
+#[test]
 fn only_the_scheme_ui_names_pages() {
     // Rule: [APPS-011] [APPS-038].
     let error = App::new("https://weather/dashboard", "dashboard", PAGE).unwrap_err();
@@ -257,6 +286,15 @@ fn the_policy_has_the_declared_domains_and_no_others() {
          connect-src https://api.example.com wss://live.example.com:8443; \
          frame-src https://frames.example; object-src 'none'; base-uri https://base.example"
     );
+}
+
+#[test]
+fn domains_that_are_null_are_none() {
+    // Rule: [APPS-027] [APPS-031].
+    let nulls = json!({ "csp": { "connectDomains": ["https://a.example"], "resourceDomains": null,
+        "frameDomains": null, "baseUriDomains": null }, "permissions": null, "domain": null });
+    let without = json!({ "csp": { "connectDomains": ["https://a.example"] } });
+    assert_eq!(policy(nulls), policy(without));
 }
 
 #[test]
