@@ -211,7 +211,9 @@ impl ServerCard {
     // MCP 2026-07-28 server-card:README#schema [CARD-016]
     pub fn parse(document: &[u8]) -> Result<(Self, Omissions), InvalidValue> {
         let text = String::from_utf8_lossy(document);
-        let read = RawJson::parse(&text).and_then(|card| card.decode_lossy());
+        // RFC 8259, section 8.1.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let read = RawJson::parse(text).and_then(|card| card.decode_lossy());
         let (card, omissions): (Self, _) = read.map_err(|error| {
             InvalidValue::new(format!("the document is not the card of a server: {error}"))
         })?;
@@ -371,6 +373,9 @@ mod tests {
             assert!(fields.contains(&(field.0, field.1.into())), "{fields:?}");
         }
         assert_eq!(ServerCard::parse(&response.body), Ok((card.clone(), Omissions::default())));
+        // Published as a file, it may begin with a byte order mark.
+        let file = ["\u{feff}".as_bytes(), &response.body].concat();
+        assert_eq!(ServerCard::parse(&file), Ok((card.clone(), Omissions::default())));
         assert_eq!(respond("OPTIONS", "/mcp/server-card").unwrap().head.status.0, 204);
         assert_eq!(respond("POST", "/mcp/server-card").unwrap().head.status.0, 405);
         for path in ["/mcp", "/server-card", "/mcp/server-card/", "/other/server-card"] {
