@@ -279,7 +279,7 @@ fn an_endpoint_of_another_origin_is_refused() {
     // Rule: [LSSE-003].
     for endpoint in [
         "https://evil.example/messages",
-        "http://example.com/messages",
+        "http://evil.example/messages",
         "//evil.example/x",
         "https://example.com:8443/messages",
     ] {
@@ -294,6 +294,24 @@ fn an_endpoint_of_another_origin_is_refused() {
     net.answer_head(2, 200, EVENTS);
     net.body(2, "event: endpoint\ndata: https://EXAMPLE.com:443/m?a=b\n\n");
     assert_eq!(net.sent(), "#3 POST to https://example.com/m?a=b initialize\n");
+}
+
+#[test]
+fn an_endpoint_as_the_server_sees_itself_behind_a_proxy_is_one_of_the_proxy() {
+    // Rule: [LSSE-003].
+    for endpoint in [
+        "http://example.com/m?a=b",
+        "http://example.com:8080/m?a=b",
+        "http://127.0.0.1:8000/m?a=b",
+        "http://0.0.0.0:3001/m?a=b",
+        "http://[::1]:3001/m?a=b",
+        "http://localhost:3001/m?a=b",
+    ] {
+        let mut net = seeking();
+        net.answer_head(2, 200, EVENTS);
+        net.body(2, &format!("event: endpoint\ndata: {endpoint}\n\n"));
+        assert_eq!(net.sent(), "#3 POST to https://example.com/m?a=b initialize\n", "{endpoint}");
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use mcp_sansio_sync::Arc;
 
 use crate::Instant;
-use crate::http::ExchangeId;
 use crate::http::media::Media;
+use crate::http::{ExchangeId, Location, Scheme};
 use crate::jsonrpc::{ErrorCode, ErrorObject, Frame, Message as JsonRpc, parse};
 use crate::peer::{CloseReason, Failure, OpeningFailure, TransportFailure};
 
@@ -194,6 +194,13 @@ impl Client {
             if endpoint.same_origin(&base) {
                 return Ok(endpoint);
             }
+            // The message goes to the origin of the stream, whatever the server calls itself.
+            if is_behind_proxy(&endpoint, &base)
+                && let Ok(public) = base.resolve(endpoint.path_and_query())
+                && public.same_origin(&base)
+            {
+                return Ok(public);
+            }
             let (target, reason) = (endpoint.as_str().into(), OTHER_ORIGIN);
             Err(TransportFailure::Redirected { target, reason })
         });
@@ -313,6 +320,45 @@ impl Client {
     pub(super) fn old_stream_moved(&mut self, id: ExchangeId) {
         if let Transport::Probing(probe) = &mut self.transport {
             probe.stream = id;
+        }
+    }
+}
+
+/// Returns whether the URL that a server gives itself is probably what it sees behind the proxy that
+/// `base` names: without TLS, under the same name or that of its own socket.
+fn is_behind_proxy(endpoint: &Location, base: &Location) -> bool {
+    let own = endpoint.origin().is_loopback() || matches!(endpoint.host(), "0.0.0.0" | "::");
+    // Two ports of one machine are two servers.
+    let own = own && (!base.origin().is_loopback() || endpoint.port() == base.port());
+    let named = endpoint.host() == base.host() && base.origin().scheme() == Scheme::Https;
+    endpoint.origin().scheme() == Scheme::Http && (own || named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_behind_a_proxy_has_another_name() {
+        // Rule: [LSSE-003].
+        for (endpoint, base, behind) in [
+            ("http://a.example/m", "https://a.example/sse", true),
+            ("http://a.example:81/m", "https://a.example/sse", true),
+            ("http://a.example:81/m", "http://a.example/sse", false),
+            ("https://a.example:444/m", "https://a.example/sse", false),
+            ("http://b.example/m", "https://a.example/sse", false),
+            ("https://127.0.0.1/m", "https://a.example/sse", false),
+            ("http://0.0.0.0:3001/m", "http://a.example:3001/sse", true),
+            ("http://127.0.0.1:3001/m", "http://localhost:3001/sse", true),
+            ("http://127.0.0.1:3002/m", "http://localhost:3001/sse", false),
+            ("http://192.168.0.1/m", "https://a.example/sse", false),
+        ] {
+            let parse = |url| Location::parse(url).unwrap();
+            assert_eq!(
+                is_behind_proxy(&parse(endpoint), &parse(base)),
+                behind,
+                "{endpoint} {base}"
+            );
         }
     }
 }
