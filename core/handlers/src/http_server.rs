@@ -192,9 +192,12 @@ impl<K: Threading> HttpServer<K> {
         // If an observer panics, the guard ends the exchange, whose id the adapter has not received
         // yet.
         let observed = ExchangeGuard { server: self, exchange, now };
-        let request = observed.server.endpoint.dispatch(event, now);
+        let needs_handler = observed.server.endpoint.dispatch(&event, now);
         observed.server.endpoint.notify_changes(now);
-        let work = request.map(|request| observed.server.work(request, now));
+        let work = match event {
+            Event::Request(request) if needs_handler => Some(observed.server.work(request, now)),
+            _ => None,
+        };
         core::mem::forget(observed);
         work
     }
@@ -301,7 +304,9 @@ impl<K: Threading> HttpServer<K> {
         // Input requests of a task may fail at once if they cannot be sent.
         self.endpoint.notify_changes(now);
         while let Some(event) = self.endpoint.machine.poll_event() {
-            if let Some(request) = self.endpoint.dispatch(event, now) {
+            if self.endpoint.dispatch(&event, now)
+                && let Event::Request(request) = event
+            {
                 return Some(self.work(request, now));
             }
             // Input requests of a task may have been answered.

@@ -104,26 +104,22 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     // ------------------------------------------------------------------ from clients
 
-    /// Handles an event. Returns a request that needs a handler.
-    // Requests are large: inlining avoids copies.
-    #[inline(always)]
-    pub(super) fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Request<'f>> {
+    /// Handles an event. Returns whether it is a request that needs a handler.
+    pub(super) fn dispatch(&mut self, event: &Event<'_>, now: Instant) -> bool {
         self.advance_clock(now);
-        if let Err(panicked) = self.handlers.show(&event, self.guard)
+        if let Err(panicked) = self.handlers.show(event, self.guard)
             && let Event::Request(request) = event
         {
-            self.answer(&request, Outcome::Error(panicked.into()), now);
-            return None;
+            self.answer(request, Outcome::Error(panicked.into()), now);
+            return false;
         }
         match event {
-            Event::Request(request) if is_task_request(&request) && self.tasks.is_some() => {
-                self.serve_task(&request, now);
-                None
+            Event::Request(request) if is_task_request(request) && self.tasks.is_some() => {
+                self.serve_task(request, now);
             }
             Event::Request(request) => {
-                let is_admitted = self.machine.admit_handler(&request, now);
-                let goes_on = is_admitted && self.begin_task(&request, now) != TaskStart::Refused;
-                goes_on.then_some(request)
+                return self.machine.admit_handler(request, now)
+                    && self.begin_task(request, now) != TaskStart::Refused;
             }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
@@ -132,21 +128,15 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     }
                     self.running.cancel(&mut self.machine, handle);
                 }
-                None
             }
-            Event::Notification(notification) => {
-                self.receive_notification(&notification);
-                None
-            }
+            Event::Notification(notification) => self.receive_notification(notification),
             // Answers are still sent after the end of input: a client may close its output and keep
             // reading.
-            Event::Closed(CloseReason::EndOfInput) => None,
-            Event::Closed(_) => {
-                self.running.cancel_all();
-                None
-            }
-            _ => None,
+            Event::Closed(CloseReason::EndOfInput) => {}
+            Event::Closed(_) => self.running.cancel_all(),
+            _ => {}
         }
+        false
     }
 
     /// Finds the handler of a request and its inputs.
@@ -397,7 +387,10 @@ impl<K: Threading> ServerEndpoint<K> {
     }
 
     fn handle_event(&mut self, event: Event<'_>, now: Instant) {
-        let Some(mut request) = self.dispatch(event, now) else { return };
+        if !self.dispatch(&event, now) {
+            return;
+        }
+        let Event::Request(mut request) = event else { return };
         match self.handlers.open_state(&mut request, now) {
             Ok(()) => self.call(request, now),
             Err(error) => self.answer(&request, Outcome::Error(error), now),

@@ -233,14 +233,14 @@ impl Catalog {
     /// Returns whether the catalog manages requests of `method`.
     #[must_use]
     pub fn manages(&self, method: Method) -> bool {
-        let managed = self.managed();
-        match (ItemKind::listed_by(method), method.subject()) {
+        let is_managed = |managed: Changes| match (ItemKind::listed_by(method), method.subject()) {
             (Some(ItemKind::Tool), _) | (_, Some(SubjectKind::Tool)) => managed.tools,
             (Some(ItemKind::Prompt), _) | (_, Some(SubjectKind::Prompt)) => managed.prompts,
             (Some(_), _) | (_, Some(SubjectKind::Resource)) => managed.resources,
             (_, Some(SubjectKind::Reference)) => managed.prompts && managed.resources,
             (_, Some(SubjectKind::Task) | None) => false,
-        }
+        };
+        is_managed(self.managed) || is_managed(self.managed())
     }
 
     /// Appends a tool to the list.

@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
@@ -86,7 +87,7 @@ pub(super) enum RequestOwner {
     /// The machine, which requests input from the host for the application.
     Input { round: Key },
     /// No component: the request is an open listen stream.
-    Listening(SubscriptionFilter),
+    Listening(Box<SubscriptionFilter>),
 }
 
 /// The progress token of a request, with a filter for its reports.
@@ -94,7 +95,8 @@ pub(super) enum RequestOwner {
 pub struct ProgressLimiter {
     /// The token that identifies the notifications.
     pub token: RequestId,
-    last: Option<f64>,
+    /// The last reported progress; negative infinity before the first report.
+    last: f64,
     window: Instant,
     sent: u32,
 }
@@ -103,7 +105,7 @@ impl ProgressLimiter {
     /// Creates a limiter for a request with this progress token.
     #[must_use]
     pub const fn new(token: RequestId) -> Self {
-        Self { token, last: None, window: Instant::ZERO, sent: 0 }
+        Self { token, last: f64::NEG_INFINITY, window: Instant::ZERO, sent: 0 }
     }
 
     /// Returns whether `progress` may be sent now, with at most `per_second` notifications per
@@ -111,7 +113,7 @@ impl ProgressLimiter {
     // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-003] [PROG-008]: strictly
     // increasing, and rate limited.
     pub fn admit(&mut self, progress: f64, per_second: u32, now: Instant) -> bool {
-        if !progress.is_finite() || self.last.is_some_and(|last| progress <= last) {
+        if !progress.is_finite() || progress <= self.last {
             return false;
         }
         if now.saturating_since(self.window).as_secs() >= 1 {
@@ -122,7 +124,7 @@ impl ProgressLimiter {
             return false;
         }
         self.sent += 1;
-        self.last = Some(progress);
+        self.last = progress;
         true
     }
 }
@@ -298,7 +300,7 @@ mod tests {
             progress: None,
             log_level: None,
             reply: ReplyTo::on(Channel::UNSOLICITED),
-            owner: RequestOwner::Listening(SubscriptionFilter::default()),
+            owner: RequestOwner::Listening(Box::default()),
             rounds: 0,
             tool: None,
             restricted: false,

@@ -195,7 +195,9 @@ impl Callers {
     pub(super) fn close_exchange(&mut self, caller: Option<Key>) {
         if let Some(entry) = self.get_mut(caller) {
             entry.exchanges -= 1;
-            self.forget_if_empty(caller);
+            if entry.exchanges == 0 {
+                self.forget_if_empty(caller);
+            }
         }
     }
 
@@ -209,7 +211,9 @@ impl Callers {
     pub(super) fn end_handler(&mut self, caller: Option<Key>) {
         if let Some(entry) = self.get_mut(caller) {
             entry.handlers -= 1;
-            self.forget_if_empty(caller);
+            if entry.exchanges == 0 {
+                self.forget_if_empty(caller);
+            }
         }
     }
 

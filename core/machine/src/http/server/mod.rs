@@ -388,12 +388,13 @@ impl Server {
         let Some(connection) = self.connections.get_mut(key) else { return false };
         while let Some(event) = connection.machine.poll_event() {
             // Connections are internal to this machine, so their end is not reported.
-            let event = match event {
+            let mut event = match event {
                 Event::Closed(CloseReason::Violation(violation)) => Event::Violation(violation),
                 Event::Closed(_) => continue,
                 event => event,
             };
-            self.events.push_back(stamped(event, key));
+            stamp(&mut event, key);
+            self.events.push_back(event);
         }
         connection.machine.shrink();
         connection.machine.is_closed()
@@ -401,8 +402,8 @@ impl Server {
 }
 
 /// Sets the connection in the handles of an event.
-fn stamped(mut event: Event<'_>, connection: Key) -> Event<'_> {
-    match &mut event {
+fn stamp(event: &mut Event<'_>, connection: Key) {
+    match event {
         Event::Request(request) => request.handle.connection = connection,
         Event::Progress(progress) => progress.call.connection = connection,
         Event::Ended(ended) => ended.call.connection = connection,
@@ -413,7 +414,6 @@ fn stamped(mut event: Event<'_>, connection: Key) -> Event<'_> {
         }
         _ => {}
     }
-    event
 }
 
 /// Returns the mirrored parameters of each tool that has some, and the first tool that cannot be

@@ -16,12 +16,14 @@ use crate::{Instant, Revisions};
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::options::ResponseMode;
-use super::reader::{Body, Post, Posted, closing, named_revision, refusal, refuse_malformed};
+use super::reader::{
+    Body, Post, Posted, closing, named_revision, refusal, refuse_malformed, take_refusal,
+};
 use super::sessions::no_session;
 use super::sessions::{STANDALONE, Transport};
 use super::stream::Stream;
 use super::streams::Streams;
-use super::{Connection, Server, stamped};
+use super::{Connection, Server, stamp};
 
 /// The channel of the only request on a modern connection, and the number of its stream.
 pub(super) const ONLY: u32 = 0;
@@ -41,8 +43,9 @@ impl Server {
         let Post { body, posted } = post;
         self.check_not_closing(&body.frame)?;
         match posted {
-            Posted::Request(reading) => return Ok(self.modern(body, reading?, sender, now)),
+            Posted::Request(Ok(reading)) => return Ok(self.modern(body, reading, sender, now)),
             Posted::Notification(repeats) => {
+                let repeats = *repeats;
                 let Ok(Frame::Single(Message::Notification(notification))) = &body.frame else {
                     return Ok((self.respond_whole(accepted()), None));
                 };
@@ -52,13 +55,15 @@ impl Server {
                     Err(what) => Ok(self.refuse_notification(&notification.method, what)),
                 };
             }
-            Posted::Refused(refused) => return Err(refused),
+            Posted::Request(Err(refused)) | Posted::Refused(refused) => {
+                return Err(take_refusal(refused));
+            }
             Posted::Malformed(refused) => {
                 let event = body
                     .frame
                     .err()
                     .map(|malformed| Event::Violation(Violation::Malformed(malformed.reason)));
-                return Ok((self.respond_whole(refused), event));
+                return Ok((self.respond_whole(take_refusal(refused)), event));
             }
             Posted::InSession => {}
         }
@@ -92,7 +97,7 @@ impl Server {
     fn modern<'f>(
         &mut self,
         body: Body<'_, 'f>,
-        mut reading: Reading,
+        reading: &mut Reading,
         sender: Sender<'_>,
         now: Instant,
     ) -> Handled<'f> {
@@ -106,24 +111,26 @@ impl Server {
         let mode = ResponseMode::JsonWhenAlone.for_client(sender.accepted);
         let exchange = Exchange::new(Some(connection), ONLY, State::Waiting);
         let exchange = self.open_exchange(exchange, sender.caller);
-        let (mut event, mut is_quiet) = (None, false);
-        if let Some(Connection { machine, streams, .. }) = self.connections.get_mut(connection) {
-            if let Some(stream) = streams.get_mut(ONLY) {
-                stream.reader = Some(exchange);
-                stream.mode = mode;
-            }
-            machine.set_caller(sender.identity);
-            machine.change_transport(|transport| transport.clone_from(&self.arriving));
-            let (Body { frame, read }, channel) = (body, Channel(ONLY));
-            let flow = machine.handle_on_channel(frame, read, Some(&mut reading), channel, now);
-            (event, is_quiet) = (flow.ok().flatten(), machine.is_quiet());
+        let Some(Connection { machine, streams, .. }) = self.connections.get_mut(connection) else {
+            return (ExchangeId(exchange), None);
+        };
+        if let Some(stream) = streams.get_mut(ONLY) {
+            stream.reader = Some(exchange);
+            stream.mode = mode;
         }
+        machine.set_caller(sender.identity);
+        machine.change_transport(|transport| transport.clone_from(&self.arriving));
+        let (Body { frame, read }, channel) = (body, Channel(ONLY));
+        let mut flow = machine.handle_on_channel(frame, read, Some(reading), channel, now);
         // Most requests are for a handler, and have no output yet.
-        if !is_quiet {
+        if !machine.is_quiet() {
             self.pump(connection, now);
         }
         self.arm_waiting(exchange, (mode, sender.accepted), now);
-        (ExchangeId(exchange), event.map(|event| stamped(event, connection)))
+        if let Ok(Some(event)) = &mut flow {
+            stamp(event, connection);
+        }
+        (ExchangeId(exchange), flow.ok().flatten())
     }
 
     // ------------------------------------------------------------------ legacy
@@ -280,11 +287,11 @@ impl Server {
         now: Instant,
     ) -> Option<Event<'f>> {
         let machine = &mut self.connections.get_mut(key)?.machine;
-        let event = machine
-            .handle_on_channel(body.frame, body.read, None, Channel(number), now)
-            .ok()
-            .flatten()?;
-        Some(stamped(event, key))
+        let mut flow = machine.handle_on_channel(body.frame, body.read, None, Channel(number), now);
+        if let Ok(Some(event)) = &mut flow {
+            stamp(event, key);
+        }
+        flow.ok().flatten()
     }
 
     /// Passes a frame to its session and answers with an acknowledgement.

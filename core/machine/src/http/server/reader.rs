@@ -245,10 +245,10 @@ impl<'f> ParsedBody<'f> {
     }
 }
 
-/// A body that was posted to the endpoint.
+/// A body that was posted to the endpoint. What it is is borrowed, like the metadata.
 pub(super) struct Post<'m, 'f> {
     pub(super) body: Body<'m, 'f>,
-    pub(super) posted: Posted,
+    pub(super) posted: &'m mut Posted,
 }
 
 /// The parsed body that a machine consumes. The metadata is borrowed, because it is too large to be
@@ -837,6 +837,12 @@ pub(super) fn refusal(status: Status, request: Option<&RequestId>, message: &str
     };
     write_error(&mut body, request, &error);
     Response { head: ResponseHead::new(status, Some(Content::Json)), body: body.into_bytes() }
+}
+
+/// Takes the response that refuses a request, which is used up.
+pub(super) fn take_refusal(refused: &mut Response) -> Response {
+    let used_up = refusal(Status::BAD_REQUEST, None, "the request was refused before");
+    core::mem::replace(refused, used_up)
 }
 
 /// Returns whether the body contains its revision.

@@ -3,7 +3,7 @@
 use mcp_sansio_collections::Key;
 use mcp_sansio_sync::Arc;
 
-use crate::http::{ExchangeId, HttpRejection, RequestHead, Response, SessionId, Status};
+use crate::http::{ExchangeId, HttpRejection, RequestHead, Response, SessionId};
 use crate::jsonrpc::RequestId;
 use crate::peer::Event;
 use crate::peer::RequestHandle;
@@ -14,7 +14,7 @@ use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
 use super::reader::{
-    Body, EMPTY_FRAME, ParsedBody, Post, Posted, ReadRequest, Route, closing, refusal,
+    Body, EMPTY_FRAME, ParsedBody, Post, Posted, ReadRequest, Route, closing, take_refusal,
 };
 use super::{Exhausted, Server, SharedResource};
 
@@ -101,10 +101,7 @@ impl Server {
         let ReadRequest { text, route, body: parsed, posted, served, .. } = request;
         let route = match route {
             Ok(route) => *route,
-            Err(refused) => {
-                let used_up = refusal(Status::BAD_REQUEST, None, "the request was refused before");
-                return Err(core::mem::replace(refused, used_up));
-            }
+            Err(refused) => return Err(take_refusal(refused)),
         };
         if let Some(parsed) = parsed {
             let permitted = permit(parsed.as_ref().ok());
@@ -114,8 +111,7 @@ impl Server {
                 }
                 Err(malformed) => Body { frame: Err(malformed.clone()), read: None },
             };
-            let mut posted = core::mem::replace(posted, Posted::InSession);
-            if let (Posted::Request(Ok(reading)), Some(served)) = (&mut posted, served)
+            if let (Posted::Request(Ok(reading)), Some(served)) = (&mut *posted, served)
                 && !Arc::ptr_eq(&served.config.catalog, &self.server_config.catalog)
             {
                 // The catalog was edited since.
@@ -126,12 +122,13 @@ impl Server {
             let identity = caller;
             let caller = self.enter(head, identity, asks, request)?;
             let sender = Sender { identity, caller, accepted: head.accepted() };
-            let post = Post { body, posted };
+            let post = Post { body, posted: &mut *posted };
             let handled = match route {
                 Route::Message => self.message(head, post.body, sender, now),
                 _ if self.shared.is_some() => self.post_shared(head, text, post, sender, now),
                 _ => self.post(head, post, sender, now),
             };
+            *posted = Posted::InSession;
             self.callers.close_exchange(caller);
             return handled;
         }

@@ -104,7 +104,7 @@ impl Server {
         else {
             return;
         };
-        let Some(stream) = streams.remove(number) else { return };
+        let Some(stream) = streams.get(number) else { return };
         let caller = *caller;
         if let Some(shared) = &mut self.shared {
             shared.forget_stream(key, number);
@@ -116,14 +116,18 @@ impl Server {
             session.finished.remove(&number);
             session.open -= usize::from(stream.reader.is_some());
         }
-        self.log_changed_of(caller, stream.log.len(), 0);
-        if stream.replay.is_some() {
+        let (logged, replays, answers) =
+            (stream.log.len(), stream.replay.is_some(), stream.answers);
+        let is_kept = stream.kept_until.is_some();
+        streams.remove(number);
+        self.log_changed_of(caller, logged, 0);
+        if replays {
             self.end_replays(key, 1);
         }
-        if stream.answers != Tag::NONE {
-            self.forget_answer(key, number, stream.answers);
+        if answers != Tag::NONE {
+            self.forget_answer(key, number, answers);
         }
-        if stream.kept_until.is_some() {
+        if is_kept {
             self.finished_count -= 1;
             self.compact_finished();
         }

@@ -1,5 +1,5 @@
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::stream::Stream;
 
@@ -11,28 +11,46 @@ use super::stream::Stream;
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     first: Option<Stream>,
-    others: BTreeMap<u32, Box<Stream>>,
+    /// In the order of their numbers, which usually grow.
+    #[expect(clippy::vec_box, reason = "streams are large, and moved when others are added")]
+    others: Vec<Box<Stream>>,
 }
 
 impl Streams {
     pub(super) fn new(first: Stream) -> Self {
-        Self { first: Some(first), others: BTreeMap::new() }
+        Self { first: Some(first), others: Vec::new() }
     }
 
     pub(super) fn insert(&mut self, stream: Stream) {
-        self.others.insert(stream.number, Box::new(stream));
+        let stream = Box::new(stream);
+        match self.place(stream.number) {
+            Ok(known) => self.others[known] = stream,
+            Err(place) => self.others.insert(place, stream),
+        }
     }
 
     pub(super) fn get(&self, number: u32) -> Option<&Stream> {
         if self.is_first(number) {
             self.first.as_ref()
         } else {
-            self.others.get(&number).map(|it| &**it)
+            self.place(number).ok().map(|place| &*self.others[place])
         }
     }
 
     fn is_first(&self, number: u32) -> bool {
         number == 0 || self.first.as_ref().is_some_and(|first| first.number == number)
+    }
+
+    /// Returns the index of another stream, or the index at which to insert it.
+    fn place(&self, number: u32) -> Result<usize, usize> {
+        // The last one is used the most, and there may be many older ones.
+        match self.others.last() {
+            Some(last) if last.number == number => Ok(self.others.len() - 1),
+            Some(last) if last.number > number => {
+                self.others.binary_search_by_key(&number, |stream| stream.number)
+            }
+            _ => Err(self.others.len()),
+        }
     }
 
     /// Returns the number of the first stream.
@@ -43,25 +61,22 @@ impl Streams {
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Stream> {
         if self.is_first(number) {
             self.first.as_mut()
-        } else if self.others.last_key_value().is_some_and(|(last, _)| *last == number) {
-            // The last one is used the most, and there may be many older ones.
-            self.others.last_entry().map(|last| &mut **last.into_mut())
         } else {
-            self.others.get_mut(&number).map(|it| &mut **it)
+            self.place(number).ok().map(|place| &mut *self.others[place])
         }
     }
 
-    pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
+    pub(super) fn remove(&mut self, number: u32) {
         if self.is_first(number) {
-            self.first.take()
-        } else {
-            self.others.remove(&number).map(|it| *it)
+            self.first = None;
+        } else if let Ok(place) = self.place(number) {
+            self.others.remove(place);
         }
     }
 
     /// Returns the streams in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
-        self.first.iter().chain(self.others.values().map(|it| &**it))
+        self.first.iter().chain(self.others.iter().map(|it| &**it))
     }
 
     pub(super) fn is_empty(&self) -> bool {

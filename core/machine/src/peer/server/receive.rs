@@ -346,7 +346,9 @@ impl Server {
                 Ok(None)
             }
             Method::SubscriptionsListen => self.listen(incoming),
-            _ if !self.config.catalog.manages(method) => self.deliver(incoming, Target::None),
+            _ if found.is_none() && !self.config.catalog.manages(method) => {
+                self.deliver(incoming, Target::None)
+            }
             _ => {
                 let found = found.unwrap_or_else(|| {
                     let Incoming { params, metadata, revision, .. } = &incoming;

@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
@@ -281,7 +282,7 @@ impl Server {
             progress: None,
             log_level: None,
             reply: incoming.reply,
-            owner: RequestOwner::Listening(honoured),
+            owner: RequestOwner::Listening(Box::new(honoured)),
             rounds: 0,
             tool: None,
             restricted: false,

@@ -21,7 +21,7 @@ use super::super::reader::ParsedBody;
 use super::super::sessions::STANDALONE;
 use super::super::store::StoreAction;
 use super::super::store_queue::Account;
-use super::super::{Connection, Server, stamped};
+use super::super::{Connection, Server, stamp};
 use super::waits::{Held, Purpose};
 use super::{FOLLOWED_MAX, NodeId, TaskKey, TaskMessage};
 
@@ -316,7 +316,11 @@ impl Server {
         match event.ok().flatten() {
             // The request has ended, or another node has it.
             None | Some(Event::Violation(Violation::UnknownResponse(_))) => {}
-            Some(event) => self.events.push_back(stamped(event.into_owned(), key)),
+            Some(event) => {
+                let mut event = event.into_owned();
+                stamp(&mut event, key);
+                self.events.push_back(event);
+            }
         }
         self.pump(key, now);
     }
