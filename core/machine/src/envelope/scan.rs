@@ -464,7 +464,7 @@ fn digits(bytes: &[u8], start: usize) -> Step {
 
 /// Consumes the rest of a string after its opening quote, including its closing quote. Sets
 /// `escaped` if the string contains escapes.
-#[inline(always)]
+#[cfg_attr(target_pointer_width = "64", inline(always))]
 fn string(bytes: &[u8], at: usize, escaped: &mut bool) -> Step {
     // The keys of an envelope are shorter than a machine word.
     let mut at = at;

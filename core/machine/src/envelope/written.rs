@@ -265,7 +265,7 @@ impl<'a> Entries<'a> {
     /// Returns the next member. If its value starts with `start`, that prefix is not scanned again:
     /// an opening brace and complete members, the last of which is not a number.
     // Inlined because iterating over the parameters dominates the cost of reading a message.
-    #[inline(always)]
+    #[cfg_attr(target_pointer_width = "64", inline(always))]
     pub(crate) fn next_after(&mut self, start: &str) -> Option<Entry<'a>> {
         let Some(key) = self.scanner.key() else {
             // The object has ended, or the text is not JSON: iteration stops.

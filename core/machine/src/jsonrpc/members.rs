@@ -70,7 +70,7 @@ impl<'a> Members<'a> {
     }
 
     /// See [`Entries::next_after`].
-    #[inline(always)]
+    #[cfg_attr(target_pointer_width = "64", inline(always))]
     pub(crate) fn next_after(&mut self, start: &str) -> Option<Member<'a>> {
         self.entries.next_after(start).map(Member::from)
     }

@@ -204,7 +204,7 @@ pub struct ResponseMessage<'a> {
 
 impl<'a> From<Envelope<'a>> for Message<'a> {
     // Inlined, because a message is large to pass by value.
-    #[inline(always)]
+    #[cfg_attr(target_pointer_width = "64", inline(always))]
     fn from(envelope: Envelope<'a>) -> Self {
         match envelope {
             Envelope::Request { id, method, params } => Self::Request(RequestMessage {

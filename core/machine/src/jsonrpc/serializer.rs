@@ -77,10 +77,11 @@ fn write_key(out: &mut String, first: bool, key: &str) {
     out.push_str("\":");
 }
 
+// Widened, because a device would contain a formatter for each width.
 macro_rules! integers {
-    ($($method:ident: $type:ty),*) => {$(
+    ($($method:ident: $type:ty as $widened:ty),*) => {$(
         fn $method(self, value: $type) -> Result<(), Error> {
-            write_integer(self.out, value);
+            write_integer(self.out, <$widened>::from(value));
             Ok(())
         }
     )*};
@@ -98,9 +99,10 @@ impl<'o> ser::Serializer for Serializer<'o> {
     type SerializeStructVariant = Compound<'o>;
 
     integers!(
-        serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
-        serialize_i128: i128, serialize_u8: u8, serialize_u16: u16, serialize_u32: u32,
-        serialize_u64: u64, serialize_u128: u128
+        serialize_i8: i8 as i64, serialize_i16: i16 as i64, serialize_i32: i32 as i64,
+        serialize_i64: i64 as i64, serialize_i128: i128 as i128, serialize_u8: u8 as u64,
+        serialize_u16: u16 as u64, serialize_u32: u32 as u64, serialize_u64: u64 as u64,
+        serialize_u128: u128 as u128
     );
 
     fn serialize_bool(self, value: bool) -> Result<(), Error> {

@@ -6,6 +6,8 @@ use mcp_sansio_collections::{Index, Slab};
 
 use crate::Instant;
 use crate::jsonrpc::{ErrorObject, INLINE_LENGTH_MAX};
+#[cfg(feature = "server")]
+use crate::protocol::SubscriptionFilter;
 
 use super::calls::{self, Call, Tombstone};
 #[cfg(feature = "client")]
@@ -68,9 +70,10 @@ impl Limits {
         let names = self.subscribed_resources_max;
         // Requests in progress, and those that are open as listen streams.
         let requested = self.requests_max(add(requests, streams));
-        // Each stream has a list of resources and a list of tasks; the names are shared.
+        // Each stream has a filter with a list of resources and a list of tasks; the names are
+        // shared.
         let listening = add(
-            mul(streams, mul(2, vector::<String>(LEAST))),
+            mul(streams, add(boxed::<SubscriptionFilter>(), mul(2, vector::<String>(LEAST)))),
             mul(2, add(vector::<String>(names), self.names_max(names))),
         );
         // A round concatenates all its input responses into one text while the originals still

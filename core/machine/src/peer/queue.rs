@@ -5,8 +5,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::hash::BuildHasher;
 
-use hashbrown::HashTable;
-use mcp_sansio_collections::KeyedHash;
+use mcp_sansio_collections::{Index, KeyedHash};
 
 use crate::jsonrpc::RequestId;
 
@@ -79,9 +78,8 @@ pub(super) struct Queue {
 struct PieceIndex {
     /// Number of the first piece.
     first: u64,
-    /// The last piece with each tag among the pieces before number `end`, as the low half of its
-    /// number.
-    last: HashTable<u32>,
+    /// The number of the last piece with each tag among the pieces before number `end`.
+    last: Index,
     end: u64,
     /// Count and size of the withdrawn pieces.
     withdrawn: Withdrawn,
@@ -306,7 +304,7 @@ impl Queue {
     pub(super) fn is_waiting(&mut self, tag: Tag) -> bool {
         let Some(number) = self.take_last(tag) else { return false };
         if let Some(index) = &mut self.index {
-            index.put_last(tag, number, &self.pieces, &self.hasher);
+            index.put_last(tag, number, &self.hasher);
         }
         true
     }
@@ -446,7 +444,7 @@ impl Queue {
 impl PieceIndex {
     /// Converts the number of a queued piece to its position.
     fn place(&self, number: u64) -> usize {
-        usize::try_from(number - self.first).unwrap_or(usize::MAX)
+        distance(self.first, number)
     }
 
     fn bring_up_to_date(&mut self, pieces: &mut Pieces, hasher: &KeyedHash) {
@@ -455,7 +453,7 @@ impl PieceIndex {
             if let Some(tag) = piece.tag() {
                 let previous = self.take_last(tag, pieces, hasher);
                 let previous = previous.map_or(0, |previous| number - previous);
-                self.put_last(tag, number, pieces, hasher);
+                self.put_last(tag, number, hasher);
                 let place = self.place(number);
                 if let Some(piece) = pieces.get_mut(place) {
                     piece.previous = u32::try_from(previous).unwrap_or(0);
@@ -469,33 +467,24 @@ impl PieceIndex {
     /// Removes the last piece with this tag.
     fn take_last(&mut self, tag: Tag, pieces: &Pieces, hasher: &KeyedHash) -> Option<u64> {
         let first = self.first;
-        let has_tag = |low: &u32| {
-            let piece = pieces.get(distance(first, *low));
+        let has_tag = |number| {
+            let piece = pieces.get(distance(first, number));
             piece.is_some_and(|piece| piece.kind == tag.kind && piece.value == tag.value)
         };
-        let found = self.last.find_entry(hasher.hash_one(tag.value), has_tag).ok()?;
-        Some(first + distance(first, found.remove().0) as u64)
+        self.last.remove_hashed(hasher.hash_one(tag.value), &has_tag)
     }
 
-    fn put_last(&mut self, tag: Tag, number: u64, pieces: &Pieces, hasher: &KeyedHash) {
-        let first = self.first;
-        let hash_of = |low: &u32| {
-            let piece = pieces.get(distance(first, *low));
-            hasher.hash_one(piece.map_or(0, |piece| piece.value))
-        };
-        self.last.insert_unique(hasher.hash_one(tag.value), low_half(number), hash_of);
+    fn put_last(&mut self, tag: Tag, number: u64, hasher: &KeyedHash) {
+        self.last.insert_hashed(hasher.hash_one(tag.value), number);
     }
 
     /// Removes the first `count` pieces.
     fn pop(&mut self, pieces: &Pieces, count: usize, hasher: &KeyedHash) {
         if count < pieces.len() && !self.last.is_empty() {
             for (piece, number) in pieces.iter().zip(self.first..).take(count) {
-                let low = low_half(number);
-                let hash = hasher.hash_one(piece.value);
-                if piece.tag().is_some()
-                    && let Ok(found) = self.last.find_entry(hash, |known| *known == low)
-                {
-                    found.remove();
+                if piece.tag().is_some() {
+                    let hash = hasher.hash_one(piece.value);
+                    self.last.remove_hashed(hash, &|known| known == number);
                 }
             }
         }
@@ -505,7 +494,7 @@ impl PieceIndex {
 
     /// Removes all pieces, including withdrawn ones.
     fn clear(&mut self) {
-        self.last.clear();
+        self.last = Index::default();
         self.end = self.first;
         self.withdrawn = Withdrawn::default();
     }
@@ -534,13 +523,7 @@ fn push_piece(out: &mut String, piece: &str, first: bool) {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "the low half is intended")]
-const fn low_half(number: u64) -> u32 {
-    number as u32
-}
-
-/// Returns the distance of a number from `first`, given its low half. There are fewer than 2^32
-/// pieces.
-const fn distance(first: u64, low: u32) -> usize {
-    low.wrapping_sub(low_half(first)) as usize
+/// Returns the distance of a number from `first`.
+fn distance(first: u64, number: u64) -> usize {
+    usize::try_from(number.wrapping_sub(first)).unwrap_or(usize::MAX)
 }
