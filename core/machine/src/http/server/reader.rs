@@ -147,12 +147,13 @@ pub(super) enum Route {
     Message,
 }
 
-/// The frame of a body without a message, or whose message was handled.
-pub(super) const EMPTY_FRAME: Frame<'static> =
-    Frame::Single(Message::Notification(NotificationMessage {
-        method: Cow::Borrowed(""),
-        params: None,
-    }));
+/// Returns the frame of a body without a message, or whose message was handled.
+// Not a constant, which would be copied with its unused bytes.
+#[inline]
+pub(super) fn empty_frame() -> Frame<'static> {
+    let method = Cow::Borrowed("");
+    Frame::Single(Message::Notification(NotificationMessage { method, params: None }))
+}
 
 /// The parsed body of a request, including the parameters of its message.
 ///
@@ -168,8 +169,11 @@ pub struct ParsedBody<'f> {
 }
 
 impl<'f> ParsedBody<'f> {
-    /// A body without a message.
-    const EMPTY: Self = Self { frame: EMPTY_FRAME, read: None };
+    /// Returns a body without a message.
+    #[inline]
+    fn empty() -> Self {
+        Self { frame: empty_frame(), read: None }
+    }
 
     /// Parses a body. Linear in its length.
     ///
@@ -179,7 +183,7 @@ impl<'f> ParsedBody<'f> {
     ///
     /// [`parse`]: crate::jsonrpc::parse
     pub fn parse(body: &'f [u8], limits: ParseLimits) -> Result<Self, Malformed> {
-        let mut parsed = Self::EMPTY;
+        let mut parsed = Self::empty();
         parsed.fill(body, limits, CachedPrefix::default())?;
         Ok(parsed)
     }
@@ -351,7 +355,7 @@ impl RequestReader {
         if let Ok(route @ (Route::Post | Route::Message)) = request.route {
             let known = self.0.known.lock(|known| known.clone());
             let prefix = known.declared.as_ref().map(|it| it.cached_prefix()).unwrap_or_default();
-            let body = request.body.insert(Ok(ParsedBody::EMPTY));
+            let body = request.body.insert(Ok(ParsedBody::empty()));
             if let Ok(parsed) = body
                 && let Err(malformed) = parsed.fill(text, self.0.limits, prefix)
             {

@@ -14,7 +14,7 @@ use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
 use super::reader::{
-    Body, EMPTY_FRAME, ParsedBody, Post, Posted, ReadRequest, Route, closing, take_refusal,
+    Body, ParsedBody, Post, Posted, ReadRequest, Route, closing, empty_frame, take_refusal,
 };
 use super::{Exhausted, Server, SharedResource};
 
@@ -106,9 +106,10 @@ impl Server {
         if let Some(parsed) = parsed {
             let permitted = permit(parsed.as_ref().ok());
             let body = match parsed {
-                Ok(ParsedBody { frame, read }) => {
-                    Body { frame: Ok(core::mem::replace(frame, EMPTY_FRAME)), read: read.as_mut() }
-                }
+                Ok(ParsedBody { frame, read }) => Body {
+                    frame: Ok(core::mem::replace(frame, empty_frame())),
+                    read: read.as_mut(),
+                },
                 Err(malformed) => Body { frame: Err(malformed.clone()), read: None },
             };
             if let (Posted::Request(Ok(reading)), Some(served)) = (&mut *posted, served)
@@ -169,6 +170,7 @@ impl Server {
     }
 
     /// Opens an exchange that counts against its caller's limit.
+    #[inline]
     pub(super) fn open_exchange(&mut self, mut exchange: Exchange, caller: Option<Key>) -> Key {
         exchange.caller = caller;
         self.callers.open_exchange(caller);
@@ -176,6 +178,7 @@ impl Server {
     }
 
     /// Adds an exchange, or continues one that has waited for the store.
+    #[inline]
     pub(super) fn insert_exchange(&mut self, exchange: Exchange) -> Key {
         self.exchanges_over += usize::from(exchange.is_over);
         if let Some(shared) = &mut self.shared
