@@ -7,7 +7,6 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Lists, Target, TemplateMatch};
-use mcp_sansio::envelope::ParseLimits;
 use mcp_sansio::jsonrpc::{Json, JsonError, RawJson, RequestId};
 use mcp_sansio::peer::{
     InputRequested, InputResponseParams, Request, RequestHandle, ServerSession,
@@ -565,18 +564,20 @@ fn decode_arguments<A: DeserializeOwned>(arguments: Option<RawJson<'_>>) -> Resu
 }
 
 /// Calls `read`, which decodes arguments: as they are, then without those that are `null`, then
-/// without `null` members at every depth, which a value without a type of its own would lose.
+/// without `null` members at every depth. That comes last: an untyped value loses members by it. The
+/// error is that of the arguments as they are.
 fn read_arguments(
     arguments: RawJson<'_>,
     read: &mut dyn FnMut(&RawJson<'_>) -> Result<(), JsonError>,
 ) -> Result<(), JsonError> {
-    let mut result = read(&arguments);
-    for depth in [1, ParseLimits::DEPTH_MAX] {
-        if result.is_err() {
-            result = read(&arguments.without_null_members(&[], depth));
+    let Err(error) = read(&arguments) else { return Ok(()) };
+    for depth in [1, usize::MAX] {
+        let present = arguments.without_null_members(&[], depth);
+        if present.is_some_and(|present| read(&present).is_ok()) {
+            return Ok(());
         }
     }
-    result
+    Err(error)
 }
 
 fn invalid_arguments(error: &JsonError, revision: Revision) -> HandlerError {

@@ -11,7 +11,7 @@ use super::Catalog;
 use super::error::CatalogError;
 use super::item::{ItemId, Schemas, ToolItem};
 use super::list::Stored;
-use crate::jsonrpc::{ErrorObject, Json, ParseLimits, RawJson};
+use crate::jsonrpc::{ErrorObject, Json, RawJson};
 use crate::protocol::{Revision, Tool, ToolOutput};
 use mcp_sansio_sync::Arc;
 
@@ -57,8 +57,8 @@ pub trait CompiledSchema: Debug + Send + Sync {
     // A provided method: a program without a validator does not contain it.
     fn validate_arguments(&self, arguments: &RawJson<'_>, schema: &Json) -> Result<(), String> {
         self.validate(arguments).or_else(|reason| {
-            let nulls = arguments.as_str().contains("null");
-            if nulls && self.validate(&without_null_members(arguments, schema)).is_ok() {
+            let present = without_null_members(arguments, schema);
+            if present.is_some_and(|present| self.validate(&present).is_ok()) {
                 Ok(())
             } else {
                 Err(reason)
@@ -136,14 +136,14 @@ impl ToolItem {
     }
 }
 
-/// Returns a copy of `arguments` without the members that are `null`, at every depth. Arguments
-/// that the schema requires are kept: there, `null` is a value.
-fn without_null_members(arguments: &RawJson<'_>, schema: &Json) -> RawJson<'static> {
+/// Returns a copy of `arguments` without the members that are `null`, at every depth, if there are any.
+/// Arguments that the schema requires are kept: there, `null` is a value.
+fn without_null_members(arguments: &RawJson<'_>, schema: &Json) -> Option<RawJson<'static>> {
     let schema = schema.as_raw();
     let required = schema.get("required");
     let required: Vec<Cow<'_, str>> =
         required.as_ref().and_then(|names| names.decode().ok()).unwrap_or_default();
-    arguments.without_null_members(&required, ParseLimits::DEPTH_MAX)
+    arguments.without_null_members(&required, usize::MAX)
 }
 
 /// The arguments of a call do not match the schema of the tool. The revision determines how this is
@@ -361,7 +361,6 @@ mod tests {
 
     #[test]
     fn null_in_an_optional_argument_is_absence() {
-        let too_deep = ["[".repeat(200), "]".repeat(200)].concat();
         for (sent, read) in [
             (r#"{"x":null,"y":1}"#, r#"{"y":1}"#),
             (r#"{"x":null}"#, "{}"),
@@ -384,8 +383,16 @@ mod tests {
             let Err(Invalid::Tool(reason)) = check(&catalog) else { panic!("{read} is accepted") };
             assert!(reason.ends_with(sent.as_str()), "{reason}");
         }
-        let copy = RawJson::trusted(&too_deep).without_null_members(&[], ParseLimits::DEPTH_MAX);
-        assert_eq!(copy.as_str(), too_deep);
+    }
+
+    #[test]
+    fn null_members_are_left_out_at_any_depth_without_recursion() {
+        let nested =
+            |end: &str| ["[{\"a\":".repeat(200_000).as_str(), end, &"}]".repeat(200_000)].concat();
+        let sent = nested(r#"{"\\":null,"b":[null],"c":null}"#);
+        let copy = RawJson::trusted(&sent).without_null_members(&[], usize::MAX);
+        assert!(copy.is_some_and(|copy| copy.as_str() == nested(r#"{"b":[null]}"#)));
+        assert_eq!(RawJson::trusted(&sent).without_null_members(&[], 400_000), None);
     }
 
     #[test]

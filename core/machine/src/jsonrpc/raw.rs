@@ -15,9 +15,9 @@ use super::json_error::JsonError;
 use super::members::Members;
 use super::omission::{Omissions, Omitted};
 use super::serializer::{RAW_VALUE, serialize};
-use super::text::unquote;
-use crate::envelope::JsonText;
+use super::text::{resolved, unquote};
 use crate::envelope::scan::{Outer, Scanner};
+use crate::envelope::{JsonText, Written};
 
 /// One JSON value as validated text that is not parsed further.
 ///
@@ -149,12 +149,45 @@ impl<'a> RawJson<'a> {
     }
 
     /// Returns a copy without the members of objects that are `null`, in the outermost `depth` levels
-    /// of arrays and objects. Members of the outermost object that `kept` names are kept.
+    /// of arrays and objects, or `None` if there are none. Members of the outermost object that `kept`
+    /// names are kept. One pass, without recursion.
     #[must_use]
-    pub fn without_null_members(&self, kept: &[Cow<'_, str>], depth: usize) -> RawJson<'static> {
+    pub fn without_null_members(
+        &self,
+        kept: &[Cow<'_, str>],
+        depth: usize,
+    ) -> Option<RawJson<'static>> {
         let mut text = String::with_capacity(self.as_str().len());
-        copy_present(self, kept, depth, &mut text);
-        RawJson::trusted_string(text)
+        let mut scanner = Scanner::new(self.as_str());
+        let (mut key, mut key_start, mut level, mut removed) = (Written::default(), 0, 0, false);
+        while let Some(next) = scanner.peek() {
+            let at = scanner.at();
+            if next == b'"' {
+                key_start = text.len();
+                key = scanner.string()?;
+            } else if next == b'n'
+                && level <= depth
+                && text.ends_with(':')
+                && (level > 1 || !kept.contains(&resolved(key)))
+            {
+                scanner.trusted_value();
+                // One of the commas around the member goes with it.
+                let comma = !scanner.eat(b',')
+                    && text.get(..key_start).is_some_and(|before| before.ends_with(','));
+                text.truncate(key_start - usize::from(comma));
+                removed = true;
+                continue;
+            } else {
+                scanner.bump();
+                match next {
+                    b'{' | b'[' => level += 1,
+                    b'}' | b']' => level -= 1,
+                    _ => {}
+                }
+            }
+            text.push_str(scanner.since(at));
+        }
+        removed.then(|| RawJson::trusted_string(text))
     }
 
     /// Converts the value to one that does not borrow from the frame. Copies borrowed text and
@@ -322,44 +355,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
         struct ValueText<'a>(#[serde(borrow)] Cow<'a, str>);
 
         deserializer.deserialize_newtype_struct(RAW_VALUE, RawVisitor)
-    }
-}
-
-/// Writes a copy of `value` without the members of objects that are `null`, except those of the
-/// outermost object that are in `kept`. Below `depth` levels nothing is removed.
-fn copy_present(value: &RawJson<'_>, kept: &[Cow<'_, str>], depth: usize, text: &mut String) {
-    let first = value.as_str().as_bytes().first();
-    let Some(depth) = depth.checked_sub(1) else { return text.push_str(value.as_str()) };
-    let start = text.len() + 1;
-    let separate = |text: &mut String| {
-        if text.len() > start {
-            text.push(',');
-        }
-    };
-    match first {
-        Some(b'{') => {
-            text.push('{');
-            for member in value.members() {
-                if member.value == RawJson::NULL && !kept.contains(&member.name()) {
-                    continue;
-                }
-                separate(text);
-                text.push('"');
-                text.push_str(member.key);
-                text.push_str("\":");
-                copy_present(&member.value, &[], depth, text);
-            }
-            text.push('}');
-        }
-        Some(b'[') => {
-            text.push('[');
-            value.for_each_element(|element| {
-                separate(text);
-                copy_present(&element, &[], depth, text);
-            });
-            text.push(']');
-        }
-        _ => text.push_str(value.as_str()),
     }
 }
 
