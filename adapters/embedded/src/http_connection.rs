@@ -435,7 +435,7 @@ impl HttpConnection<'_> {
             let moved = self.transfer(socket);
             self.advance(service, &cx, now);
             let ended = match moved {
-                Ok(_) if self.is_closed() => Some(Ok(NextPoll::Closed)),
+                Ok(_) | Err(None) if self.is_closed() => Some(Ok(NextPoll::Closed)),
                 Ok(false) if !self.has_output() => Some(Ok(NextPoll::Wait(self.poll_timeout()))),
                 Ok(false) => match socket.write_ready() {
                     Ok(false) => Some(Ok(NextPoll::Wait(self.poll_timeout()))),
@@ -462,12 +462,15 @@ impl HttpConnection<'_> {
         &mut self,
         socket: &mut S,
     ) -> Result<bool, Option<SocketFault<S::Error>>> {
-        let mut moved = false;
+        let mut moved = Ok(false);
         let broken = |error| fault(error, DriveError::Read);
         if self.wants_read() && socket.read_ready().map_err(broken)? {
-            let length = socket.read(&mut self.buffers.input[self.filled..]).map_err(broken)?;
-            self.handle_read(length);
-            moved = true;
+            let read = socket.read(&mut self.buffers.input[self.filled..]);
+            // Output does not wait for a read that must be tried again.
+            moved = classify(read, DriveError::Read).transpose()?.map_or(Err(None), |length| {
+                self.handle_read(length);
+                Ok(true)
+            });
         }
         let broken = |error| fault(error, DriveError::Write);
         while self.has_output() && socket.write_ready().map_err(broken)? {
@@ -475,13 +478,13 @@ impl HttpConnection<'_> {
                 0 => return Err(Some(Fault::Broken(DriveError::WriteZero))),
                 length => self.sent = (self.sent + length).min(self.queued),
             }
-            moved = true;
+            moved = moved.and(Ok(true));
         }
         if !self.has_output() && self.stalled.is_some() {
             socket.flush().map_err(broken)?;
             self.stalled = None;
         }
-        Ok(moved)
+        moved
     }
 
     /// Runs the connection over the halves of a socket, on an executor, until it is over. Dropping

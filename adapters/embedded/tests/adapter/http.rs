@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use embedded_io_async::{ErrorKind, ErrorType, Read, ReadReady, Write};
@@ -22,6 +22,8 @@ use mcp::{
     Call, Clock, HttpAccess, HttpBuffers, HttpConnection, HttpService, HttpServiceError, Instant,
     Local, NextPoll, NoArguments, Server,
 };
+
+use crate::drivers::WakeCounter;
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -37,7 +39,8 @@ struct Pipe {
     /// The most bytes that a read returns; 0: any number.
     most: usize,
     ended: bool,
-    broken: bool,
+    /// Fails every read, in this way.
+    broken: Option<ErrorKind>,
     /// Fails every other operation, in these ways.
     fails: VecDeque<ErrorKind>,
     is_tried_again: bool,
@@ -79,7 +82,7 @@ impl ErrorType for Socket {
 impl ReadReady for Socket {
     fn read_ready(&mut self) -> Result<bool, ErrorKind> {
         let pipe = self.0.borrow();
-        Ok(!pipe.input.is_empty() || pipe.ended || pipe.broken)
+        Ok(!pipe.input.is_empty() || pipe.ended || pipe.broken.is_some())
     }
 }
 
@@ -92,8 +95,8 @@ impl embedded_io::WriteReady for Socket {
 impl embedded_io::Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
         let pipe = &mut *self.0.borrow_mut();
-        if pipe.broken {
-            return Err(ErrorKind::Other);
+        if let Some(kind) = pipe.broken {
+            return Err(kind);
         }
         pipe.interrupt()?;
         let most = if pipe.most == 0 { usize::MAX } else { pipe.most };
@@ -588,7 +591,7 @@ fn a_disconnect_cancels_a_modern_request() {
         assert!(socket.received().contains("notifications/progress"));
         assert_eq!(service.server().machine().exchange_count(), 1);
         if broken {
-            socket.0.borrow_mut().broken = true;
+            socket.0.borrow_mut().broken = Some(ErrorKind::Other);
             assert!(connection.poll(&mut service, &mut socket.clone(), Instant::ZERO).is_err());
         } else {
             socket.end();
@@ -622,6 +625,21 @@ fn an_operation_that_is_interrupted_or_out_of_time_is_tried_again() {
     let mut connection = pin!(connection.run(&service, socket.clone(), socket.clone(), &clock));
     assert!(run(connection.as_mut()).is_pending());
     assert_eq!(socket.received().matches("21.5 °C").count(), 2);
+}
+
+#[test]
+fn a_connection_whose_reads_all_time_out_is_answered_and_ends_in_time() {
+    let (mut service, mut memory, socket) = (anyone(), Memory::new(), Socket::default());
+    let mut connection = memory.connection(&service);
+    socket.send("GET");
+    let _ = settle(&mut service, &mut connection, &socket, 0);
+    socket.0.borrow_mut().broken = Some(ErrorKind::TimedOut);
+    for (now, status, last) in [(1, "", false), (10_000, "408", false), (20_000, "", true)] {
+        let now = Instant::from_millis(now);
+        let mut poll = || connection.poll(&mut service, &mut socket.clone(), now).unwrap();
+        assert_eq!([poll(), poll()].contains(&NextPoll::Closed), last, "{now:?}");
+        assert_eq!(socket.received().split(' ').nth(1).unwrap_or_default(), status, "{now:?}");
+    }
 }
 
 #[test]
@@ -796,15 +814,6 @@ fn connections_run_beside_their_service_on_an_executor() {
     assert!(matches!(run(waits.as_mut()), Poll::Ready(Ok(()))));
 }
 
-/// Whether a task was woken.
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn a_stream_that_opens_late_gets_its_comments_on_an_executor() {
     let (service, clock) = (RefCell::new(anyone()), ManualClock::default());
@@ -812,17 +821,17 @@ fn a_stream_that_opens_late_gets_its_comments_on_an_executor() {
     let connection = memory.connection(&service.borrow());
     let mut driver = pin!(HttpService::run(&service, &clock));
     let mut running = pin!(connection.run(&service, socket.clone(), socket.clone(), &clock));
-    let woken = [(); 2].map(|()| Arc::new(Woken(AtomicBool::new(true))));
+    let woken = [(); 2].map(|()| Arc::new(WakeCounter(AtomicUsize::new(1))));
     let wakers = woken.clone().map(Waker::from);
     socket.send(modern("wait"));
     let mut comments = Vec::new();
     for second in 0..40 {
         clock.set(second * 1000);
-        while woken.iter().any(|task| task.0.load(Ordering::Relaxed)) {
-            if woken[0].0.swap(false, Ordering::Relaxed) {
+        while woken.iter().any(|task| task.count() > 0) {
+            if woken[0].0.swap(0, Ordering::Relaxed) > 0 {
                 assert!(driver.as_mut().poll(&mut Context::from_waker(&wakers[0])).is_pending());
             }
-            if woken[1].0.swap(false, Ordering::Relaxed) {
+            if woken[1].0.swap(0, Ordering::Relaxed) > 0 {
                 assert!(running.as_mut().poll(&mut Context::from_waker(&wakers[1])).is_pending());
             }
         }

@@ -93,10 +93,10 @@ struct DriverTest {
 
 /// Counts how often the task was woken.
 #[derive(Debug, Default)]
-struct WakeCounter(AtomicUsize);
+pub(crate) struct WakeCounter(pub(crate) AtomicUsize);
 
 impl WakeCounter {
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
