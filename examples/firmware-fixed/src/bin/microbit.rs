@@ -95,8 +95,8 @@ impl Port for Uart {
             return Some(received as u8);
         }
         // A break ends the line: a host that starts again has left the previous one unfinished. The two
-        // parts of a line in which a byte was lost or garbled are invalid.
-        self.held = Some(received as u8);
+        // parts of a line in which a byte was lost or garbled are invalid. The byte of a break is zero.
+        self.held = Some(received as u8).filter(|byte| *byte != 0);
         Some(b'\n')
     }
 
