@@ -24,7 +24,6 @@ use crate::reply::HandlerError;
 use crate::server::{Handlers, MethodHandler, Server};
 use crate::server_binding::ServerBinding;
 use crate::server_endpoint::ServerEndpoint;
-use crate::state::StateTypes;
 use crate::threading::{ThreadSafe, Threading};
 
 /// One side of an extension, for [`Server::extension`] or
@@ -33,7 +32,6 @@ pub struct Extension<K: Threading = ThreadSafe> {
     pub(crate) registration: RegisteredExtension,
     pub(crate) handlers: Vec<(MethodRow, K::Function)>,
     pub(crate) receivers: Receivers,
-    states: Vec<StateTypes>,
     layers: Vec<K::Middleware>,
     pub(crate) messages: Vec<Box<dyn MessageMiddleware>>,
     problem: Option<ExtensionError>,
@@ -53,7 +51,6 @@ impl<K: Threading> Extension<K> {
             registration,
             handlers: Vec::new(),
             receivers: Vec::new(),
-            states: Vec::new(),
             layers: Vec::new(),
             messages: Vec::new(),
             problem: None,
@@ -93,6 +90,9 @@ impl<K: Threading> Extension<K> {
     ///
     /// At a host it takes `HostRequest<P>`: the method is [sent by](ExtensionMethod::sent_by)
     /// servers, until 2025-11-25. It is called only for servers that declared the extension.
+    ///
+    /// The compiler accepts either kind. At a host, a handler that takes `Call<P>` answers each request
+    /// with an internal error.
     #[must_use]
     pub fn request<P, R, M>(
         mut self,
@@ -100,16 +100,16 @@ impl<K: Threading> Extension<K> {
         handler: impl Handler<K, ExtensionMethod<P, R>, M>,
     ) -> Self {
         if self.add_method(method.row) {
-            self.states.push(handler.states());
             self.handlers.push((method.row, handler.into_function()));
         }
         self
     }
 
     /// Adds middleware around the handlers of all requests to a server, inside of that of earlier
-    /// calls: see [`middleware`](crate::middleware). A host has none. The application decides where it runs: inside
-    /// of the middleware that the server had when the extension was registered, and outside of that
-    /// which it gets later. An extension has no access to the middleware of others.
+    /// calls: see [`middleware`](crate::middleware). Only servers have it: a host refuses the extension
+    /// with [`ExtensionError::HandlerMiddleware`]. The application decides where it runs: inside of the
+    /// middleware that the server had when the extension was registered, and outside of that which it
+    /// gets later. An extension has no access to the middleware of others.
     // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
     #[must_use]
     pub fn middleware<M>(mut self, middleware: impl Middleware<K, M>) -> Self {
@@ -312,8 +312,7 @@ impl<K: Threading> Server<K> {
             self.note(CatalogError::Extension(problem));
             return self;
         }
-        let Extension { registration, handlers, receivers, states, layers, messages, .. } =
-            extension;
+        let Extension { registration, handlers, receivers, layers, messages, .. } = extension;
         for (row, function) in handlers {
             let (method, declare) = (row.name.into(), None);
             functions.set_method(MethodHandler { method, function, declare });
@@ -325,9 +324,6 @@ impl<K: Threading> Server<K> {
         table.1.extend(receivers);
         if is_notified {
             self.options.policy_mut().deliver_unknown_methods = true;
-        }
-        for states in states {
-            self.require(states);
         }
         for layer in layers {
             self.add_layer(layer);

@@ -299,7 +299,7 @@ fn the_name_of_a_method_is_taken_once() {
 }
 
 #[test]
-fn a_side_registers_only_what_it_can_handle() {
+fn a_side_registers_only_methods_of_the_other_and_its_own_middleware() {
     let answers =
         || Extension::new(ID).unwrap().request(&ASK, |_: Call<NoArguments>| Sum { sum: 0 });
     let foreign = ExtensionError::ForeignMethod { id: ID.into(), method: ASK.name().into() };
