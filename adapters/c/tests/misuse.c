@@ -275,6 +275,22 @@ static void client_json(bool is_modern)
     CHECK(mcp_client_free(client) == MCP_ERROR_NONE);
 }
 
+/* Refusing an input ends the call at once, without another call of the library. */
+static void client_refusal(void)
+{
+    struct received received;
+    mcp_client *client = open_client(true, &received);
+    uint64_t call;
+    CHECK(mcp_client_call_tool(client, "t", NULL, 0, false, &call, 0) == MCP_ERROR_NONE);
+    client_send_all(client, "tools/call");
+    client_receive(client, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"resultType\":\"input_required\","
+                           "\"inputRequests\":{\"q\":{\"method\":\"roots/list\"}}}}\n");
+    CHECK(received.failures == 0);
+    CHECK(mcp_client_refuse(client, received.input, -32603, "no", 0) == MCP_ERROR_NONE);
+    CHECK(received.failures == 1 && received.failed[0] == call);
+    CHECK(mcp_client_free(client) == MCP_ERROR_NONE);
+}
+
 /* Two calls time out together, and the callback of the first starts another. */
 static void client_callbacks(void)
 {
@@ -310,6 +326,7 @@ int main(void)
     client_calls();
     client_json(false);
     client_json(true);
+    client_refusal();
     client_callbacks();
     puts("refused");
     return 0;
