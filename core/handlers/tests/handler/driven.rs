@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
 
 use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, ServerTransmit};
 use mcp_sansio::{Caller, Instant, Principal};
@@ -11,23 +11,15 @@ use mcp_sansio_handlers::Server;
 use mcp_sansio_handlers::endpoint::{HttpServer, PendingHandler};
 use serde_json::{Value, json};
 
+use crate::guarded::CountingWaker;
 use crate::task_client::request;
 use crate::tasks_http::run;
-
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
 
 /// A server, its exchanges and its driver.
 pub(crate) struct Driven {
     pub(crate) server: HttpServer,
     pub(crate) now: Instant,
-    woken: Arc<Woken>,
+    woken: Arc<CountingWaker>,
     running: Vec<PendingHandler>,
     /// The text that was sent for each exchange.
     sent: BTreeMap<ExchangeId, String>,
@@ -40,7 +32,7 @@ impl Driven {
         let mut driven = Self {
             server: server.http(options, [7; 32], 7).unwrap(),
             now: Instant::ZERO,
-            woken: Arc::new(Woken::default()),
+            woken: Arc::default(),
             running: Vec::new(),
             sent: BTreeMap::new(),
             last: 0,
@@ -52,7 +44,7 @@ impl Driven {
     /// Drives the server as its timer task does.
     pub(crate) fn drive(&mut self) {
         let Self { server, woken, running, sent, .. } = self;
-        woken.0.store(false, Ordering::SeqCst);
+        woken.0.store(0, Ordering::SeqCst);
         let waker = Waker::from(Arc::clone(woken));
         server.poll_handlers(&mut Context::from_waker(&waker), self.now);
         server.handle_timeout(self.now);
@@ -82,7 +74,7 @@ impl Driven {
 
     /// Drives the server if it was woken.
     pub(crate) fn settle(&mut self) {
-        while self.woken.0.load(Ordering::SeqCst) {
+        while self.woken.0.load(Ordering::SeqCst) > 0 {
             self.drive();
         }
     }

@@ -90,7 +90,7 @@ pub(crate) struct Guarded<K: Threading = mcp_sansio_handlers::ThreadSafe> {
 const TOKEN: &str = r#"{"access_token":"t1","token_type":"Bearer","expires_in":3600}"#;
 
 #[derive(Default)]
-struct CountingWaker(AtomicUsize);
+pub(crate) struct CountingWaker(pub(crate) AtomicUsize);
 
 impl Wake for CountingWaker {
     fn wake(self: Arc<Self>) {

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use mcp_sansio::Backoff;
@@ -18,6 +18,7 @@ use mcp_sansio_handlers::{
 };
 use mcp_sansio_test::StreamPair;
 
+use crate::guarded::CountingWaker;
 use crate::text;
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
@@ -179,7 +180,8 @@ fn the_lists_are_complete_once_all_servers_are_ready() {
     let failing = async || Err::<Client, _>("it does not start");
     let mut other = Box::pin(servers.connect("b", failing, async |_| pending().await).unwrap());
 
-    let (woken, mut ready) = (Arc::new(Woken::default()), Box::pin(servers.ready(pending::<()>())));
+    let (woken, mut ready) =
+        (Arc::new(CountingWaker::default()), Box::pin(servers.ready(pending::<()>())));
     let waker = Waker::from(Arc::clone(&woken));
     let mut cx = Context::from_waker(&waker);
     let mut dropped = Box::pin(servers.ready(pending::<()>()));
@@ -204,15 +206,6 @@ fn the_lists_are_complete_once_all_servers_are_ready() {
     drop(third);
     assert_eq!(woken.0.load(Ordering::Relaxed), 2);
     assert!(ready.as_mut().poll(&mut cx).is_ready());
-}
-
-#[derive(Default)]
-struct Woken(AtomicUsize);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 #[test]
@@ -327,7 +320,7 @@ fn removing_a_server_drops_its_attempt_to_connect_and_ends_its_future() {
             pending::<Result<Client, String>>().await
         };
         let mut task = Box::pin(servers.connect("a", connect, async |_| ()).unwrap());
-        let woken = Arc::new(Woken(AtomicUsize::new(0)));
+        let woken = Arc::new(CountingWaker::default());
         let waker = Waker::from(Arc::clone(&woken));
         assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         assert_eq!(Arc::strong_count(&attempt), 3);
@@ -353,7 +346,7 @@ fn the_task_of_a_server_that_has_ended_is_not_kept() {
         Err::<Client, _>("it does not start")
     };
     let mut task = Box::pin(servers.connect("a", connect, async |_| pending().await).unwrap());
-    let woken = Arc::new(Woken::default());
+    let woken = Arc::new(CountingWaker::default());
     let waker = Waker::from(Arc::clone(&woken));
     assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     fails.set(true);
