@@ -2,8 +2,9 @@
 //!
 //! What is particular here: there is no executor. Each task has a thread ([`runtime`]), which waits
 //! in [`block_on()`] for sockets, pipes and timers of `async-io`. Methods that are `async` in the
-//! other adapters are so here, too: wait for them in [`block_on()`]. [`serve_stdio`] keeps the
-//! standard output clean. Readers and writers that the system cannot wait for have threads.
+//! other adapters are so here, too, except those of `HttpConnection`: wait for them in
+//! [`block_on()`]. [`serve_stdio`] keeps the standard output clean. Readers and writers that the
+//! system cannot wait for have threads.
 //!
 //! Programs start from a [`Server`] with handlers, or from a [`Host`] that returns a [`Client`],
 //! and run it with one of these:

@@ -301,7 +301,8 @@ pub async fn fetch(
 }
 
 async fn document(connector: impl Connect, url: String) -> Result<Vec<u8>, FetchError> {
-    // MCP 2026-07-28 server-card:discovery#hosted-server-card-location [CARD-027]
+    // MCP 2026-07-28 server-card:discovery#hosted-server-card-location [CARD-027]:
+    // catalogs tell where cards are, so each document may be one.
     let accept = format!("{}, */*;q=0.9", Content::ServerCard.media_type());
     let request = Request::get(url).header(ACCEPT, accept).body(Bytes::new());
     let request = request.map_err(|e| ConnectorError::Request { reason: e.to_string() })?;

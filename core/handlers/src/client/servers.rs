@@ -131,9 +131,9 @@ pub enum ServerState {
         /// The delay.
         delay: Duration,
     },
-    /// The connection ended or could not be opened, and no attempts are left, another one would
-    /// fail in the [same way](ServerConnection::is_permanent), or the application closed it. To try
-    /// again, [connect](Servers::connect) the server again.
+    /// Its name was refused, or the connection ended or could not be opened, and no attempts are left,
+    /// another one would fail in the [same way](ServerConnection::is_permanent), or the application
+    /// closed it. To try again, [connect](Servers::connect) the server again.
     Ended {
         /// Why.
         error: ConnectionError,
@@ -712,8 +712,8 @@ impl<C: ServerConnection> Servers<C> {
     /// ends, calls `sleep` with the delay of the [backoff](Self::backoff), and begins again. An
     /// attempt ends at the [`startup_limit`](Self::startup_limit). Run the future as a task. It
     /// completes when no attempts are left, after a [permanent](ServerConnection::is_permanent)
-    /// error, or when the application has closed the connection or [all servers](Self::close).
-    /// Dropping it removes the server and drops its connection.
+    /// error, or when the application has closed the connection, or removed [it](Self::remove) or
+    /// [all](Self::close). Dropping it removes the server and drops its connection.
     ///
     /// # Errors
     ///

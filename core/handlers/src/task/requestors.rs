@@ -40,7 +40,8 @@ impl Requestor {
 pub(super) struct Requestors {
     known: BTreeMap<Requestor, Account>,
     /// The highest number of a task of any owner that is forgotten. Numbers of an owner rise, so that
-    /// a cursor from before its last task was removed does not skip later tasks.
+    /// a cursor from before its last task was removed does not skip later tasks. A new owner learns this
+    /// number from its cursors, and nothing else of others.
     forgotten: u64,
     /// The rate of requests from clients without tasks.
     others: RateLimit,
