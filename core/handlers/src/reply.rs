@@ -89,12 +89,10 @@ impl ResultBody {
                 Self::Tool(CallToolResult::text(text)).insert_meta(key, value, revision)
             }
             result => {
-                let mut entry = Meta::new();
-                entry.set(key, value)?;
                 let json = result.to_json(revision)?;
                 let json = json.as_raw();
                 let meta = json.get("_meta").unwrap_or(RawJson::EMPTY_OBJECT);
-                let meta = with_member(&meta, key, entry.get(key).as_ref());
+                let meta = with_meta_entry(&meta, key, value)?;
                 let json = with_member(&json, "_meta", Some(&meta));
                 Ok(Self::boxed(Written(Json::from(json))))
             }
@@ -452,6 +450,21 @@ impl<T: Serialize> IntoOutcome<CallToolResult> for Structured<T> {
 }
 
 // ------------------------------------------------------------------ JSON objects as text, with one member changed
+
+/// Returns metadata with this entry in place of the one with its key.
+///
+/// # Errors
+///
+/// The value cannot be serialized, or the key is invalid.
+pub(crate) fn with_meta_entry<T: Serialize + ?Sized>(
+    meta: &RawJson<'_>,
+    key: &str,
+    value: &T,
+) -> Result<RawJson<'static>, JsonError> {
+    let mut entry = Meta::new();
+    entry.set(key, value)?;
+    Ok(with_member(meta, key, entry.get(key).as_ref()))
+}
 
 /// Returns an object with this member in place of the one with its name, or without it. The other
 /// members keep their text and their order.

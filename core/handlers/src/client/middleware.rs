@@ -13,7 +13,6 @@ use mcp_sansio::jsonrpc::{Json, RawJson, WriteError};
 use mcp_sansio::peer::{
     CallOptions, ClientMachine, HeaderFields, InvalidHeader, MethodName, Progress,
 };
-use mcp_sansio::protocol::Meta;
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
@@ -29,7 +28,7 @@ use crate::middleware::around::{
 };
 use crate::middleware::rate_limit::CallerKey;
 use crate::middleware::{AccessLog, RateLimit};
-use crate::reply::{has_members, with_member};
+use crate::reply::{has_members, with_member, with_meta_entry};
 use crate::threading::Threading;
 
 /// The calls of a client, as what middleware runs around: [`Next<Calls>`](Next).
@@ -300,9 +299,7 @@ impl ClientRequest {
         key: &str,
         value: &T,
     ) -> Result<(), WriteError> {
-        let mut entry = Meta::new();
-        entry.set(key, value)?;
-        self.options.meta = Some(with_member(self.meta(), key, entry.get(key).as_ref()));
+        self.options.meta = Some(with_meta_entry(self.meta(), key, value)?);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use core::time::Duration;
 use mcp_sansio::catalog::{ArgumentCheck, Invalid, Item, ItemId, ItemKind, Lists};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
-use mcp_sansio::protocol::{Implementation, Meta};
+use mcp_sansio::protocol::Implementation;
 use mcp_sansio::{Caller, Capabilities, Instant, Method, Principal, Revision, SessionKey, Spawner};
 use mcp_sansio_collections::{Deadlines, Key, Slab};
 use mcp_sansio_sync::Mutex;
@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::context::{CommandSender, Incoming};
 use crate::executor::PanicGuard;
-use crate::reply::{HandlerError, with_member};
+use crate::reply::{HandlerError, with_member, with_meta_entry};
 use crate::server_binding::ServerBinding;
 
 /// A request to a server, as its middleware sees it. Cheap to clone.
@@ -174,9 +174,8 @@ impl ServerRequest {
         key: &str,
         value: &T,
     ) -> Result<(), HandlerError> {
-        let mut entry = Meta::new();
-        entry.set(key, value)?;
-        self.set_meta(key, entry.get(key).as_ref())
+        let meta = with_meta_entry(&self.meta(), key, value)?;
+        self.set_meta(&meta)
     }
 
     /// Removes an entry of `_meta`.
@@ -185,12 +184,12 @@ impl ServerRequest {
     ///
     /// None that a request of a client can cause: see [`set_params`](Self::set_params).
     pub fn remove_meta(&mut self, key: &str) -> Result<(), HandlerError> {
-        self.set_meta(key, None)
+        let meta = with_member(&self.meta(), key, None);
+        self.set_meta(&meta)
     }
 
-    fn set_meta(&mut self, key: &str, value: Option<&RawJson<'_>>) -> Result<(), HandlerError> {
-        let meta = with_member(&self.meta(), key, value);
-        self.set_params(with_member(self.params(), "_meta", Some(&meta)))
+    fn set_meta(&mut self, meta: &RawJson<'_>) -> Result<(), HandlerError> {
+        self.set_params(with_member(self.params(), "_meta", Some(meta)))
     }
 
     /// Returns the metadata of the request: a JSON object, `{}` if the client sent none.
