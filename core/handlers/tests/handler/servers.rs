@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio::Backoff;
-use mcp_sansio::protocol::{PromptMessage, Resource, TextResourceContents};
+use mcp_sansio::protocol::{PromptMessage, Resource, SubscriptionFilter, TextResourceContents};
+use mcp_sansio::{Backoff, Method};
 use mcp_sansio_handlers::{
     Call, Client, ClientError, Host, NoArguments, ReadResource, Server, ServerConnection,
     ServerState, Servers, ServersConfig, ServersError,
@@ -40,6 +40,7 @@ fn server(name: &'static str) -> Server {
     Server::new(name, "1")
         .tool("name", "", move |_: Call<NoArguments>| name)
         .prompt("hello", "", move |_: Call<NoArguments>| PromptMessage::user(name))
+        .subscriptions()
         .resource(Resource::new("mem://a", "a"), move |call: Call<ReadResource>| {
             TextResourceContents::new(&*call.arguments.uri, name)
         })
@@ -658,4 +659,28 @@ fn the_future_of_a_server_can_be_sent_to_another_thread() {
         Ok::<_, ClientError>(client)
     };
     assert_send(servers.connect("a", connect, async |_| ()).unwrap());
+}
+
+#[test]
+fn a_subscription_ends_with_its_connection_and_can_be_made_again_on_the_next() {
+    let (world, servers) = (World::default(), Servers::new().seed(7));
+    world.add(&servers, "a").unwrap();
+    let filter = || SubscriptionFilter::default().resource_subscriptions(["mem://a".into()]);
+    let mut lost = servers.client("a").unwrap().subscribe(filter());
+    world.run(lost.honoured()).unwrap();
+    let mut pending = Box::pin(lost.next());
+    let poll = |next: Pin<&mut _>| Future::poll(next, &mut Context::from_waker(Waker::noop()));
+    assert!(poll(pending.as_mut()).is_pending());
+    world.kill("a");
+    let Poll::Ready(ended) = poll(pending.as_mut()) else { panic!("it waits for ever") };
+    assert!(!matches!(ended, Ok(Some(_))), "{ended:?}");
+    drop(pending);
+    world.advance(2 * SECOND);
+    assert!(!matches!(world.run(lost.next()), Ok(Some(_))), "nor does it continue");
+    let mut again = servers.client("a").unwrap().subscribe(filter());
+    world.run(again.honoured()).unwrap();
+    let remote = world.pairs.borrow()["a"].transport.server.as_ref().unwrap().handle();
+    remote.resource_updated("mem://a").unwrap();
+    let update = world.run(again.next()).unwrap().unwrap();
+    assert_eq!(update.method, Method::ResourcesUpdated);
 }
