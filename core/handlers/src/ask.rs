@@ -8,7 +8,6 @@ use core::ops::{Deref, DerefMut};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use mcp_sansio::catalog::check_uri;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, JsonError};
 use mcp_sansio::peer::{CommandError, Request, RequestHandle, ServerMachine as _};
 use mcp_sansio::protocol::{
@@ -41,25 +40,10 @@ fn check(request: &InputRequest) -> Result<(), String> {
                 None => Ok(()),
             }
         }
-        InputRequest::Elicit(params) => check_url(params),
+        InputRequest::Elicit(ElicitParams::Url(params)) => {
+            params.check_url().map_err(|error| error.to_string())
+        }
         _ => Ok(()),
-    }
-}
-
-/// Checks that an elicitation that sends the user to a URL names one that browsers open.
-// MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014]
-// MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]
-pub(crate) fn check_url(params: &ElicitParams) -> Result<(), String> {
-    let ElicitParams::Url(ElicitUrlParams { url, .. }) = params else { return Ok(()) };
-    check_uri(url).map_err(|error| alloc::format!("the URL of the elicitation: {error}"))?;
-    let is_web = |(scheme, rest): (&str, &str)| {
-        let known = ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-        known && !rest.is_empty() && !rest.starts_with(['/', '?', '#'])
-    };
-    if url.split_once("://").is_some_and(is_web) {
-        Ok(())
-    } else {
-        Err("the URL of the elicitation must start with `https://` or `http://` and a host".into())
     }
 }
 

@@ -29,7 +29,6 @@ use super::middleware::Calls;
 use super::pending::Pending;
 #[cfg(feature = "http")]
 use crate::AuthorizationState;
-use crate::ask::check_url;
 use crate::client::endpoint::StreamClient;
 #[cfg(feature = "http")]
 use crate::client::http::HttpClient;
@@ -416,7 +415,9 @@ impl FromRequest<ElicitResult> for HostRequest<ElicitParams> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let question = Self::decode(&received)?;
         // The user must never be asked to open a `javascript:` or `file:` URL.
-        check_url(&question.params).map_err(HandlerError::invalid_params)?;
+        if let ElicitParams::Url(params) = &question.params {
+            params.check_url().map_err(|error| HandlerError::invalid_params(error.to_string()))?;
+        }
         Ok(question)
     }
 }

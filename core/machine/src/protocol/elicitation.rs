@@ -13,6 +13,7 @@ use super::message::{message, tagged, word};
 use super::meta::Meta;
 use super::task::TaskMetadata;
 use super::wire::{NotExpressible, SerializeAt};
+use crate::InvalidValue;
 use crate::jsonrpc::{Json, JsonError};
 
 tagged! {
@@ -87,6 +88,31 @@ message! {
             /// Requests a task; 2025-11-25 only.
             task: TaskMetadata = "task" in ONLY_2025_11_25;
         }
+    }
+}
+
+impl ElicitUrlParams {
+    /// Checks that the URL is one that browsers open, so that a user who trusts it starts nothing
+    /// else: `http` or `https`, a host, and only characters that URLs have.
+    ///
+    /// # Errors
+    ///
+    /// It is another URL, or none.
+    // MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014]
+    // MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]
+    pub fn check_url(&self) -> Result<(), InvalidValue> {
+        let is_web = |(scheme, rest): (&str, &str)| {
+            let known = ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+            known && !rest.is_empty() && !rest.starts_with(['/', '?', '#'])
+        };
+        let fits = |byte: u8| byte.is_ascii_graphic() && !br#""<>\^`{|}"#.contains(&byte);
+        if self.url.bytes().all(fits) && self.url.split_once("://").is_some_and(is_web) {
+            return Ok(());
+        }
+        Err(InvalidValue::new(
+            "the URL of the elicitation must start with `https://` or `http://` and a host, and \
+             have its other characters percent-encoded",
+        ))
     }
 }
 

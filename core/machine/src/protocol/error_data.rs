@@ -3,6 +3,8 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use serde::de::{Deserialize, Deserializer, Error as _};
+
 use crate::gate::Refusal;
 use crate::jsonrpc::{ErrorObject, RawJson};
 
@@ -60,12 +62,20 @@ message! {
     // MCP 2025-11-25 client/elicitation#url-elicitation-required-error [ELIC-020]
     pub struct UrlElicitationRequiredData {
         required {
-            /// The URLs to open, each with an elicitation id.
+            /// The URLs to open, each with an elicitation id. Others than those of the
+            /// [web](ElicitUrlParams::check_url) are not read.
+            #[serde(deserialize_with = "of_the_web")]
             elicitations: Vec<ElicitUrlParams> = "elicitations" in ALL;
         }
         defaulted {}
         optional {}
     }
+}
+
+fn of_the_web<'de, D: Deserializer<'de>>(data: D) -> Result<Vec<ElicitUrlParams>, D::Error> {
+    let urls = Vec::<ElicitUrlParams>::deserialize(data)?;
+    urls.iter().try_for_each(ElicitUrlParams::check_url).map_err(D::Error::custom)?;
+    Ok(urls)
 }
 
 impl From<Refusal<'_>> for ErrorObject<'static> {
@@ -88,6 +98,8 @@ impl From<Refusal<'_>> for ErrorObject<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
+
     use crate::protocol::{Revision, SerializeAt};
 
     #[test]
@@ -102,6 +114,18 @@ mod tests {
         assert!(nameless.to_json_at(Revision::V2025_11_25).is_err());
         let form = r#"{"elicitations":[{"mode":"form","message":"m","requestedSchema":{}}]}"#;
         assert!(serde_json::from_str::<UrlElicitationRequiredData>(form).is_err());
+    }
+
+    #[test]
+    fn a_url_that_browsers_do_not_open_is_refused_in_errors() {
+        // Rule: [ELIC-014].
+        for url in ["javascript:alert(1)", "file:///etc", "", "https:///x", "https://a b", "//a"] {
+            let text = format!(
+                r#"{{"elicitations":[{{"mode":"url","message":"m","url":"https://a.example/"}},{{"mode":"url","message":"m","url":"{url}"}}]}}"#
+            );
+            let error = serde_json::from_str::<UrlElicitationRequiredData>(&text).unwrap_err();
+            assert!(error.to_string().contains("the URL of the elicitation"), "{url}: {error}");
+        }
     }
 
     #[test]

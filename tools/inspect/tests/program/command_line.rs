@@ -161,6 +161,10 @@ fn the_data_of_an_error_is_shown() {
     let urls =
         "; to go on, open https://a.example/1: to A; to go on, open https://b.example/2: to B";
     assert_eq!(said, format!("{prefix}sign in (-32042){urls}\n"));
+    let said = call(
+        r#"{"code":-32042,"message":"sign in","data":{"elicitations":[{"mode":"url","elicitationId":"1","message":"to A","url":"javascript:alert(1)"}]}}"#,
+    );
+    assert!(!said.contains("to go on"), "{said}");
 }
 
 #[test]
