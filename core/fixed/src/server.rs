@@ -300,8 +300,7 @@ impl<'b, S: Service> Server<'b, S> {
                 return Err(Refusal::InvalidParams(what).into());
             }
             let (revision, declared) = metadata.declaration(S::REVISIONS)?;
-            let client = Metadata::declared_capabilities(declared, revision);
-            (revision, client.map_err(Refusal::InvalidParams)?)
+            (revision, Metadata::declared_capabilities(declared, revision)?)
         } else {
             if ping {
                 return self.answer_empty(id);
@@ -364,7 +363,7 @@ impl<'b, S: Service> Server<'b, S> {
         if let Some(what) = given.fault(true) {
             return Err(Refusal::InvalidParams(what).into());
         }
-        let (revision, client) = given.negotiate(legacy, newest).map_err(Refusal::InvalidParams)?;
+        let (revision, client) = given.negotiate(legacy, newest)?;
         self.session = Some(Session { revision, client });
         write_head(&mut self.output, Some(&request.id));
         self.output.push_str(",\"result\":{\"protocolVersion\":");
@@ -525,7 +524,7 @@ impl<'b, S: Service> Server<'b, S> {
     fn listen<'f>(&mut self, request: &Allowed<'_, 'f>) -> Answered<'f> {
         let filter = request.params.get_present("notifications");
         if !filter.is_some_and(is_filter) {
-            let what = "`notifications` must be a subscription filter";
+            let what = "`notifications` must be a subscription filter, an object";
             return Err(Refusal::InvalidParams(what).into());
         }
         write_head(&mut self.output, None::<&IdRef<'_>>);

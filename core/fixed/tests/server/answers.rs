@@ -44,7 +44,14 @@ fn compare(frame: &[u8], fixed: Option<Vec<u8>>, allocating: Option<Vec<u8>>) {
         let value: Value = serde_json::from_str(&line).expect(&line);
         Some(value)
     };
-    let (fixed, allocating) = (read(fixed), read(allocating));
+    let (fixed, mut allocating) = (read(fixed), read(allocating));
+    // Without an allocator, the error does not say which member of a filter is wrong.
+    if let Some(Value::String(message)) =
+        allocating.as_mut().and_then(|it| it.pointer_mut("/error/message"))
+        && let Some(filter) = message.find("filter, an object: ")
+    {
+        message.truncate(filter + "filter, an object".len());
+    }
     assert_eq!(fixed, allocating, "{}", String::from_utf8_lossy(frame));
 }
 

@@ -267,8 +267,8 @@ impl Capabilities {
                 .with(Capability::SamplingTools, tools.is_there() && modes)
                 .with(Capability::SamplingContext, context.is_there() && modes);
         }
-        if let Some(elicitation) = elicitation.object("elicitation")?
-            && revision >= Revision::V2025_06_18
+        if revision >= Revision::V2025_06_18
+            && let Some(elicitation) = elicitation.object("elicitation")?
         {
             // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: an empty object means form
             // mode only.
@@ -279,14 +279,10 @@ impl Capabilities {
                 .with(Capability::ElicitationForm, form.is_there() || !url)
                 .with(Capability::ElicitationUrl, url);
         }
-        if let Some(declared) = declared_tasks.object("tasks")?
-            && tasks
-        {
+        if tasks && let Some(declared) = declared_tasks.object("tasks")? {
             set = set.union(task_capabilities(&declared)?);
         }
-        if let Some(extensions) = extensions.object("extensions")?
-            && modern
-        {
+        if modern && let Some(extensions) = extensions.object("extensions")? {
             let [tasks] = extensions.get([TASKS_EXTENSION])?;
             set = set.with(Capability::TasksExtension, tasks.is_there());
         }
@@ -347,14 +343,12 @@ impl Capabilities {
                 .with(Capability::ResourcesListChanged, changed.flag("listChanged")?)
                 .with(Capability::ResourcesSubscribe, subscribe.flag("subscribe")?);
         }
-        if let Some(declared) = tasks.object("tasks")?
-            && revision == Revision::V2025_11_25
+        if revision == Revision::V2025_11_25
+            && let Some(declared) = tasks.object("tasks")?
         {
             set = set.union(task_capabilities(&declared)?);
         }
-        if let Some(extensions) = extensions.object("extensions")?
-            && modern
-        {
+        if modern && let Some(extensions) = extensions.object("extensions")? {
             let [tasks] = extensions.get([TASKS_EXTENSION])?;
             set = set.with(Capability::TasksExtension, tasks.is_there());
         }

@@ -20,11 +20,12 @@ pub enum InvalidDeclaration {
 
 impl fmt::Display for InvalidDeclaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Repeated(name) => write!(f, "the capability `{name}` is repeated"),
-            Self::NotAnObject(name) => write!(f, "the capability `{name}` must be an object"),
-            Self::NotAFlag(name) => write!(f, "the capability `{name}` must be true or false"),
-        }
+        let (name, fault) = match self {
+            Self::Repeated(name) => (name, "` is repeated"),
+            Self::NotAnObject(name) => (name, "` must be an object"),
+            Self::NotAFlag(name) => (name, "` must be true or false"),
+        };
+        ["the capability `", name, fault].iter().try_for_each(|part| f.write_str(part))
     }
 }
 

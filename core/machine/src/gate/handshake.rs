@@ -94,14 +94,14 @@ impl<'a> Handshake<'a> {
         &self,
         legacy: Revisions,
         newest: Revision,
-    ) -> Result<(Revision, Capabilities), &'static str> {
+    ) -> Result<(Revision, Capabilities), Refusal<'static>> {
         let requested = self.version.and_then(JsonText::to_written);
         let spoken = |revision: &Revision| requested.is_some_and(|it| it.is(revision.as_str()));
         let revision = legacy.iter().find(spoken).unwrap_or(newest);
         let declared = self.capabilities.unwrap_or(JsonText::EMPTY_OBJECT);
         match Capabilities::from_client(declared, revision) {
             Ok(client) => Ok((revision, client)),
-            Err(_) => Err("`capabilities` is not valid"),
+            Err(reason) => Err(Refusal::InvalidCapabilities { member: "`capabilities`", reason }),
         }
     }
 }
@@ -146,8 +146,9 @@ impl<'a> Metadata<'a> {
     pub fn declared_capabilities(
         declared: JsonText<'_>,
         revision: Revision,
-    ) -> Result<Capabilities, &'static str> {
+    ) -> Result<Capabilities, Refusal<'static>> {
+        let member = "`io.modelcontextprotocol/clientCapabilities`";
         Capabilities::from_client(declared, revision)
-            .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid")
+            .map_err(|reason| Refusal::InvalidCapabilities { member, reason })
     }
 }

@@ -5,6 +5,7 @@ use core::fmt;
 use crate::envelope::{ErrorCode, Sink, Written, write_written};
 
 use super::capability::{Capability, Side};
+use super::declaration::InvalidDeclaration;
 use super::method::{GateError, Method};
 use super::revision::{Era, Revision, Revisions};
 
@@ -16,6 +17,13 @@ pub enum Refusal<'a> {
     InvalidRequest(&'static str),
     /// A parameter is missing or invalid.
     InvalidParams(&'static str),
+    /// The declared capabilities are invalid.
+    InvalidCapabilities {
+        /// The member that declares them.
+        member: &'static str,
+        /// What is wrong with them.
+        reason: InvalidDeclaration,
+    },
     /// The receiver failed, or lacks room.
     Internal(&'static str),
     /// The method is not implemented at this revision, or lacks a capability.
@@ -86,7 +94,9 @@ impl<'a> Refusal<'a> {
     pub const fn code(&self) -> ErrorCode {
         match self {
             Self::InvalidRequest(_) => ErrorCode::INVALID_REQUEST,
-            Self::InvalidParams(_) | Self::UnknownTool(_) => ErrorCode::INVALID_PARAMS,
+            Self::InvalidParams(_) | Self::InvalidCapabilities { .. } | Self::UnknownTool(_) => {
+                ErrorCode::INVALID_PARAMS
+            }
             Self::Internal(_) => ErrorCode::INTERNAL_ERROR,
             // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
             // [VER-017] [LIFE-020]: the client cannot continue, so the message is for people.
@@ -150,6 +160,11 @@ impl fmt::Display for Refusal<'_> {
         let (before, shown) = match self {
             Self::InvalidRequest(what) | Self::InvalidParams(what) | Self::Internal(what) => {
                 return f.write_str(what);
+            }
+            Self::InvalidCapabilities { member, reason } => {
+                f.write_str(member)?;
+                f.write_str(": ")?;
+                return reason.fmt(f);
             }
             Self::MissingCapability(capability) => {
                 f.write_str("the request needs the client capability `")?;

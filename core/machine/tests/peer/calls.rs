@@ -107,9 +107,13 @@ fn the_type_of_a_result_determines_the_outcome() {
     assert_eq!(told(modern, r#"{"content":[]}"#), r#"ended with {"content":[]}"#);
     assert!(told(modern, r#"{"resultType":"complete"}"#).starts_with("ended with"));
     assert!(told(modern, r#"{"resultType":null}"#).starts_with("ended with"));
-    for odd in ["\"half\"", "\"task\"", "7"] {
+    let unknown = "failed: the answer is not valid: `resultType` is not `complete`, \
+                   `input_required` or `task`";
+    let task =
+        "failed: the answer is not valid: a task, which this client does not accept for the method";
+    for (odd, expected) in [("\"half\"", unknown), ("\"task\"", task), ("7", unknown)] {
         let told = told(modern, &format!(r#"{{"resultType":{odd}}}"#));
-        assert_eq!(told, "failed: the answer is not valid: unknown `resultType`", "{odd}");
+        assert_eq!(told, expected, "{odd}");
     }
     // In the legacy era the member has no meaning.
     // The first of two is used, wherever it is, behind more members than are indexed, or escaped.
@@ -120,7 +124,7 @@ fn the_type_of_a_result_determines_the_outcome() {
             assert!(told(modern, &complete).starts_with("ended with"), "{complete}");
             let odd = format!(r#"{{{before}"{name}":"half","resultType":"complete"}}"#);
             let told = told(modern, &odd);
-            assert_eq!(told, "failed: the answer is not valid: unknown `resultType`", "{odd}");
+            assert_eq!(told, unknown, "{odd}");
         }
     }
     let told = told(Revision::V2025_11_25, r#"{"resultType":"half"}"#);

@@ -396,3 +396,42 @@ fn a_wrong_guess_of_the_era_does_not_narrow_the_revisions_of_the_next_process() 
     wire.expect(INITIALIZED);
     assert_eq!(wire.told(), "opened at 2025-11-25");
 }
+
+#[test]
+fn an_answer_to_the_probe_without_a_list_of_revisions_is_named_if_there_is_no_other_era() {
+    // Rule: [DISC-003].
+    for versions in [r#""2026-07-28""#, "7", "null"] {
+        let mut wire = client(plain_client().revisions(Revisions::MODERN));
+        wire.line();
+        wire.send(&result("1", &discovered(versions)));
+        let told = failure(&mut wire).to_string();
+        assert!(told.ends_with("`supportedVersions` is not a list of strings"), "{told}");
+    }
+}
+
+#[test]
+fn a_capability_of_a_client_of_the_wrong_type_is_named() {
+    // Rule: [CAP-017].
+    let extensions = r#"{"extensions":["com.example/a"]}"#;
+    let mut wire = crate::wire::server(full_server());
+    wire.send(&modern_with("1", "tools/list", "", extensions, ""));
+    let message = wire.message();
+    assert_eq!(message["error"]["code"], -32602);
+    let text = message["error"]["message"].as_str().unwrap();
+    assert!(text.contains("clientCapabilities`"), "{text}");
+    assert!(text.ends_with("the capability `extensions` must be an object"), "{text}");
+    let initialize = |capabilities: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{capabilities},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
+        )
+    };
+    let mut wire = crate::wire::server(full_server());
+    wire.send(&initialize(r#"{"roots":7}"#));
+    let message = wire.message();
+    let text = message["error"]["message"].as_str().unwrap();
+    assert!(text.ends_with("the capability `roots` must be an object"), "{text}");
+    // Rule: [CAP-018]: a revision ignores the members that it does not define.
+    let mut wire = crate::wire::server(full_server());
+    wire.send(&initialize(r#"{"extensions":["com.example/a"],"tasks":7}"#));
+    assert_eq!(wire.message()["result"]["protocolVersion"], "2025-06-18");
+}

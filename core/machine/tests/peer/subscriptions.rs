@@ -411,3 +411,23 @@ fn a_subscription_that_times_out_is_also_ended_on_the_server() {
     assert_eq!(ended["params"]["uri"], "a:1");
     assert_eq!(wire.told(), "failed: cancelled");
 }
+
+#[test]
+fn an_invalid_filter_is_refused_with_the_name_of_its_member() {
+    for (filter, why) in [
+        ("7", "`notifications` must be a subscription filter, an object"),
+        (r#"{"toolsListChanged":7}"#, "toolsListChanged"),
+        (r#"{"promptsListChanged":{}}"#, "promptsListChanged"),
+        (r#"{"resourceSubscriptions":"a:b"}"#, "resourceSubscriptions"),
+        (r#"{"taskIds":["a",7]}"#, "taskIds/1"),
+        (r#"{"taskIds":[],"taskIds":[]}"#, "taskIds"),
+    ] {
+        let mut wire = server(full_server());
+        let members = format!(r#""notifications":{filter}"#);
+        wire.send(&modern("1", "subscriptions/listen", &members));
+        let refusal: serde_json::Value = serde_json::from_str(&wire.line()).unwrap();
+        assert_eq!(refusal["error"]["code"], -32602);
+        let message = refusal["error"]["message"].as_str().unwrap();
+        assert!(message.contains(why), "{filter}: {message}");
+    }
+}

@@ -68,6 +68,12 @@ impl Client {
         }
     }
 
+    /// Returns the revisions in an error of the server that this client may use.
+    pub(crate) fn revisions_in_common(&self, error: &ErrorObject<'_>) -> Revisions {
+        let listed = supported(error).as_ref().and_then(revisions_in);
+        listed.unwrap_or(Revisions::NONE).intersection(self.possible_revisions())
+    }
+
     pub(super) fn newest_legacy(&self) -> Option<Revision> {
         self.possible_revisions().intersection(Revisions::LEGACY).latest()
     }
@@ -232,8 +238,13 @@ impl Client {
         }
         let listed = versions.as_ref().and_then(revisions_in);
         let (Some(listed), Some(versions)) = (listed, versions) else {
-            // The peer is not a modern server.
-            self.fall_back(now);
+            if self.newest_legacy().is_none() && self.handshake_refused.is_none() {
+                let what = "`supportedVersions` is not a list of strings";
+                self.fail_opening(OpeningFailure::InvalidAnswer(what));
+            } else {
+                // The peer is not a modern server.
+                self.fall_back(now);
+            }
             return Ok(None);
         };
         let common = listed.intersection(self.possible_revisions());
@@ -270,13 +281,13 @@ impl Client {
             self.fall_back(now);
             return;
         }
-        let listed = error.data.as_ref().and_then(|data| data.get("supported"));
-        let (Some(listed), ErrorCode::UNSUPPORTED_PROTOCOL_VERSION) = (listed, error.code) else {
+        let (Some(listed), ErrorCode::UNSUPPORTED_PROTOCOL_VERSION) =
+            (supported(error), error.code)
+        else {
             self.fail_opening(OpeningFailure::Refused(error.clone().into_owned()));
             return;
         };
-        let common = revisions_in(&listed).unwrap_or(Revisions::NONE);
-        let common = common.intersection(self.possible_revisions());
+        let common = self.revisions_in_common(error);
         match common.intersection(Revisions::MODERN).latest() {
             Some(revision) if revision != asked => self.send_discover(revision, now),
             // Refused without a reason: the next request may reach another server.
@@ -384,11 +395,8 @@ impl Client {
         error: ErrorObject<'_>,
         now: Instant,
     ) {
-        let listed = error.data.as_ref().and_then(|data| data.get("supported"));
-        let common = listed
-            .as_ref()
-            .and_then(revisions_in)
-            .map_or(Revisions::NONE, |listed| listed.intersection(self.possible_revisions()));
+        let listed = supported(&error);
+        let common = self.revisions_in_common(&error);
         let legacy = common.intersection(Revisions::LEGACY).latest();
         let modern = self.revisions.intersection(Revisions::MODERN).latest();
         match (legacy, modern) {
@@ -496,6 +504,11 @@ impl Client {
         }
         Event::Opened(Opened { revision })
     }
+}
+
+/// Returns the revisions in an error of a server that does not support the one of the request.
+fn supported<'e>(error: &'e ErrorObject<'_>) -> Option<RawJson<'e>> {
+    error.data.as_ref()?.get("supported")
 }
 
 /// Returns the known revisions in a JSON array of strings, or `None` if the value is not such an

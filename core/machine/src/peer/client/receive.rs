@@ -283,9 +283,13 @@ impl Client {
                 self.connection.calls.remove(key);
                 Ok(Some(ended(key, Ok(result))))
             }
-            Some(_) => {
+            Some(kind) => {
+                let why = match kind {
+                    r#""task""# => "a task, which this client does not accept for the method",
+                    _ => "`resultType` is not `complete`, `input_required` or `task`",
+                };
                 self.connection.calls.remove(key);
-                Ok(Some(ended(key, Err(Failure::InvalidAnswer("unknown `resultType`")))))
+                Ok(Some(ended(key, Err(Failure::InvalidAnswer(why)))))
             }
         }
     }

@@ -55,7 +55,15 @@ pub(crate) enum Undeclared {
     /// The server does not speak the revision.
     Revision(Box<ErrorObject<'static>>),
     /// The declaration is missing or malformed.
-    Malformed(&'static str),
+    Malformed(Refusal<'static>),
+}
+
+/// Returns what is wrong with the parameters of a refused request, without details.
+pub(super) const fn fault_of(refusal: &Refusal<'_>) -> &'static str {
+    match refusal {
+        Refusal::InvalidParams(what) => what,
+        _ => "the declared capabilities are not valid",
+    }
 }
 
 /// What a modern request and its sender alone decide. It needs neither a session nor another
@@ -83,7 +91,9 @@ impl ServerConfig {
         }
         let (revision, client) = match metadata.declaration(self.revisions) {
             Ok(declaration) => declaration,
-            Err(Refusal::InvalidParams(what)) => return (Err(Undeclared::Malformed(what)), None),
+            Err(Refusal::InvalidParams(what)) => {
+                return (Err(Undeclared::Malformed(Refusal::InvalidParams(what))), None);
+            }
             Err(refusal) => {
                 return (Err(Undeclared::Revision(Box::new(refusal.into()))), None);
             }
@@ -98,7 +108,7 @@ impl ServerConfig {
             Some(last) => last.capabilities,
             None => match Metadata::declared_capabilities(client, revision) {
                 Ok(capabilities) => capabilities,
-                Err(what) => return (Err(Undeclared::Malformed(what)), None),
+                Err(refusal) => return (Err(Undeclared::Malformed(refusal)), None),
             },
         };
         let alone = CachedPrefix { text: declared, ..CachedPrefix::default() };

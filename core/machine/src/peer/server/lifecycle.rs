@@ -16,6 +16,7 @@ use crate::protocol::{
 };
 use crate::{Era, Instant, Revision, Revisions};
 
+use super::declared::fault_of;
 use super::receive::Incoming;
 use super::result_body::Contents;
 use super::subscriptions::SubscribedUris;
@@ -44,11 +45,11 @@ impl Server {
         let given = Handshake::read(incoming.params.view());
         let complete = !self.connection.config.policy.accept_incomplete_initialize;
         if let Some(what) = given.fault(complete) {
-            return self.refuse_initialize(incoming, what);
+            return self.refuse_initialize(incoming, Refusal::InvalidParams(what));
         }
         let (revision, client) = match given.negotiate(legacy, newest) {
             Ok(negotiated) => negotiated,
-            Err(what) => return self.refuse_initialize(incoming, what),
+            Err(refusal) => return self.refuse_initialize(incoming, refusal),
         };
         self.end_session();
         let declared = self.declared(revision);
@@ -116,11 +117,10 @@ impl Server {
     fn refuse_initialize<'f>(
         &mut self,
         incoming: &Incoming<'_, 'f>,
-        what: &'static str,
+        refusal: Refusal<'static>,
     ) -> Flow<'f> {
-        let error = ErrorObject::invalid_params(what);
-        self.answer_refusal(&incoming.id, &error, incoming.reply);
-        self.connection.bad_parameters(crate::protocol::Method::Initialize, what)
+        self.answer_refusal(&incoming.id, &refusal.into(), incoming.reply);
+        self.connection.bad_parameters(crate::protocol::Method::Initialize, fault_of(&refusal))
     }
 
     // MCP 2026-07-28 server/discover#response [DISC-001], MCP 2026-07-28 schema.json#DiscoverResult

@@ -26,7 +26,7 @@ use crate::protocol::{
 };
 use crate::{Caller, Era, Instant, Revision};
 
-use super::declared::{Declaration, Declared, Reading, Undeclared};
+use super::declared::{Declaration, Declared, Reading, Undeclared, fault_of};
 use super::result_body::Contents;
 #[cfg(feature = "http")]
 use super::session_key::outside_sessions;
@@ -254,11 +254,12 @@ impl Server {
                 self.answer_refusal(&incoming.id, error, incoming.reply);
                 return Ok(None);
             }
-            Err(Undeclared::Malformed(what)) => {
-                let error = ErrorObject::invalid_params(*what);
-                self.answer_refusal(&incoming.id, &error, incoming.reply);
+            Err(Undeclared::Malformed(refusal)) => {
+                self.answer_refusal(&incoming.id, &(*refusal).into(), incoming.reply);
                 return match incoming.method {
-                    MethodName::Known(method) => self.connection.bad_parameters(method, what),
+                    MethodName::Known(method) => {
+                        self.connection.bad_parameters(method, fault_of(refusal))
+                    }
                     MethodName::Other(_) => Ok(None),
                 };
             }

@@ -1,4 +1,5 @@
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
@@ -217,15 +218,20 @@ impl Server {
             self.answer_error(&incoming.id, &ErrorObject::internal(what), incoming.reply);
             return Ok(None);
         }
-        let asked = filter.and_then(|filter| filter.decode::<SubscriptionFilter>().ok());
-        let Some(asked) = asked else {
-            let error =
-                ErrorObject::invalid_params("`notifications` must be a subscription filter");
-            self.answer_error(&incoming.id, &error, incoming.reply);
-            return self.connection.bad_parameters(
-                Method::SubscriptionsListen,
-                "the subscription filter is missing or invalid",
-            );
+        let asked = match filter.map(|filter| filter.decode::<SubscriptionFilter>()) {
+            Some(Ok(asked)) => asked,
+            invalid => {
+                let what = "`notifications` must be a subscription filter, an object";
+                let error = ErrorObject::invalid_params(match invalid {
+                    Some(Err(error)) => format!("{what}: {error}"),
+                    _ => what.into(),
+                });
+                self.answer_error(&incoming.id, &error, incoming.reply);
+                return self.connection.bad_parameters(
+                    Method::SubscriptionsListen,
+                    "the subscription filter is missing or invalid",
+                );
+            }
         };
         // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-036]
         let tasks = Capability::TasksExtension;
