@@ -378,3 +378,25 @@ fn a_relative_endpoint_belongs_to_the_url_that_sent_it() {
     net.body(3, "event: endpoint\ndata: messages?s=1\n\n");
     assert_eq!(net.sent(), "#4 POST to https://example.com/v2/messages?s=1 initialize\n");
 }
+
+#[test]
+fn an_endpoint_that_does_not_exist_is_named_with_the_probable_cause() {
+    // Rule: [LSSE-003].
+    for status in [404, 405] {
+        let mut net = seeking();
+        net.answer_head(2, 200, EVENTS);
+        net.body(2, "event: endpoint\ndata: /messages?session=7\n\n");
+        net.sent();
+        net.answer(3, status, &[], "no such page");
+        let told = net.told();
+        for part in [
+            &*format!("HTTP status {status}"),
+            "no such page",
+            "https://example.com/messages, the URL in the event `endpoint` of https://example.com/mcp",
+            "a proxy",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+        assert!(!told.contains("session=7"), "{told}");
+    }
+}

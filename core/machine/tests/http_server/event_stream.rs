@@ -210,3 +210,20 @@ fn the_paths_exist_only_if_configured() {
     let reply = server.request("GET", "/sse", &[HOST, ("Accept", "text/event-stream")], "");
     assert_eq!(server.reply(reply).status(), 404);
 }
+
+#[test]
+fn a_relative_path_for_messages_is_announced_unchanged() {
+    // Rule: [LSSE-002].
+    for (events, messages, path) in
+        [("/sse", "messages", "/messages"), ("/a/sse", "in/m", "/a/in/m"), ("/sse", "m", "/m")]
+    {
+        let mut server = server_with(HttpServerOptions::new().legacy_sse(events, messages));
+        let stream = server.request("GET", events, &[HOST, ("Accept", "text/event-stream")], "");
+        let endpoint = server.reply(stream).events()[0].data.clone();
+        let (reference, query) = endpoint.split_once('?').unwrap();
+        assert_eq!(reference, messages);
+        let body = initialize(OLD, "{}");
+        assert_eq!(post(&mut server, &format!("{path}?{query}"), &body), 202);
+        assert_eq!(post(&mut server, &format!("/x{path}?{query}"), &body), 404);
+    }
+}

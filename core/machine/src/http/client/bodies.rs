@@ -1,6 +1,7 @@
 //! Handles the bodies of responses, message by message.
 
 use alloc::format;
+use alloc::string::String;
 
 use crate::Instant;
 use crate::binding::After;
@@ -233,7 +234,24 @@ impl Client {
                 && once
                 && !named
                 && is_about_session(&refusal, &message, error.as_ref()));
-        let failure = refusal.into_failure(error.clone());
+        let mut failure = refusal.into_failure(error.clone());
+        if let (
+            Transport::HttpSse(endpoint),
+            TransportFailure::Status { status: 400..500, body, .. },
+        ) = (&self.transport, &mut failure)
+            && message.opens()
+        {
+            // The query may name the session.
+            let path = endpoint.as_str().split('?').next().unwrap_or_default();
+            let url = self.url.as_str();
+            let words = body.as_deref().map_or_else(String::new, |body| format!("{body}; "));
+            let hint = format!(
+                "{words}the message was posted to {path}, the URL in the event `endpoint` of {url}; \
+                 if the server is behind a proxy that changes paths, it must announce the path at \
+                 the proxy, or a relative one"
+            );
+            *body = Some(hint.into());
+        }
         if lost_session {
             let answer = error.filter(|_| named);
             return self.session_refused(message, session, answer, failure, now);

@@ -90,7 +90,8 @@ impl HttpServerOptions {
     }
 
     /// Also serves clients of 2024-11-05, which open an event stream at `events` and post their
-    /// messages to `messages`.
+    /// messages to `messages`. A path without `/` at its start, such as `messages`, is relative to
+    /// that of the stream: clients find it behind a proxy that removes the start of paths, too.
     ///
     /// Deprecated by the specification in 2025-03-26, and removed when its policy for deprecated
     /// features has been final for three months: use Streamable HTTP.
@@ -100,6 +101,19 @@ impl HttpServerOptions {
         self.event_path = Some(events.into());
         self.message_path = Some(messages.into());
         self
+    }
+
+    /// Returns whether clients of 2024-11-05 post their messages to this path.
+    // RFC 3986, section 5.2.3: a relative path replaces the last segment of the other.
+    pub(crate) fn takes_messages_at(&self, path: &str) -> bool {
+        match (&self.event_path, &self.message_path) {
+            (Some(events), Some(messages)) if !messages.starts_with('/') => {
+                let (directory, _) = events.rsplit_once('/').unwrap_or_default();
+                let below = path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/'));
+                below == Some(messages)
+            }
+            (_, messages) => messages.as_deref() == Some(path),
+        }
     }
 
     /// Sets the hosts and origins that may access the server; only those of this computer by

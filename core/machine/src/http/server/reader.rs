@@ -578,7 +578,7 @@ impl RequestReader {
         if options.event_path.as_deref() == Some(head.path) {
             return only("GET", head, Route::EventStream);
         }
-        if options.message_path.as_deref() == Some(head.path) {
+        if options.takes_messages_at(head.path) {
             return only("POST", head, Route::Message);
         }
         if let Some(path) = options.path.as_deref()
