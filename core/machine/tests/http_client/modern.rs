@@ -421,3 +421,68 @@ fn a_listen_stream_is_reopened_when_the_server_wants() {
     assert_eq!(sent, "#4 POST subscriptions/listen\n");
     assert!(waited >= Duration::from_secs(20), "{waited:?}");
 }
+
+fn unsupported(id: &str, supported: &str) -> String {
+    error(id, -32022, &format!(r#","data":{{"supported":{supported},"requested":"2026-07-28"}}"#))
+}
+
+#[test]
+fn a_request_refused_for_its_revision_is_sent_once_more_if_the_server_lists_that_revision() {
+    // Rule: [VER-013].
+    let refusal = |id| unsupported(id, r#"["2026-07-28","2025-11-25"]"#);
+    for (status, id) in [(400, "2"), (400, "null"), (200, "2")] {
+        let mut net = Net::modern();
+        net.call_echo();
+        assert_eq!(net.sent(), "#2 POST tools/call\n");
+        net.answer(2, status, JSON, &refusal(id));
+        assert_eq!(net.sent(), "#3 POST tools/call\n", "{status} {id}");
+        net.json(3, &result(2, OK));
+        assert_eq!(net.told(), format!("call 1: {OK}\n"));
+        net.call_echo();
+        net.sent();
+        for (n, id) in [(4, "3"), (5, "3")] {
+            assert_eq!(net.told(), "");
+            net.answer(n, 400, JSON, &refusal(id));
+            net.sent();
+        }
+        assert_eq!(net.told(), "call 1 failed: refused, -32022\n".replace('1', "2"));
+        net.expect_silence();
+    }
+    let mut net = Net::modern();
+    net.call_echo();
+    net.sent();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &event(&refusal("2")));
+    assert!(net.sent().contains("#3 POST tools/call\n"));
+}
+
+#[test]
+fn a_connection_closes_when_its_server_supports_only_revisions_with_sessions_any_longer() {
+    // Rule: [VER-013].
+    for (id, status) in [("2", 400), ("null", 400), ("2", 200)] {
+        let mut net = Net::plain();
+        net.sent();
+        net.json(1, &result(1, crate::net::DISCOVERED));
+        net.told();
+        net.call_echo();
+        net.sent();
+        net.answer(2, status, JSON, &unsupported(id, r#"["2025-06-18","2025-11-25","x"]"#));
+        let told = net.told();
+        assert!(told.starts_with("call 1 failed: refused, -32022\nclosed: "), "{told}");
+        assert!(told.contains("no longer supports revision 2026-07-28"), "{told}");
+        assert!(told.contains("connect again for revision 2025-11-25"), "{told}");
+    }
+}
+
+#[test]
+fn a_call_ends_with_the_refusal_of_a_server_without_a_common_revision() {
+    // Rule: [VER-013].
+    for supported in [r#"["2025-11-25"]"#, r#"["2099-01-01"]"#, "[]", "7"] {
+        let mut net = Net::modern();
+        net.call_echo();
+        net.sent();
+        net.answer(2, 400, JSON, &unsupported("2", supported));
+        assert_eq!(net.told(), "call 1 failed: refused, -32022\n", "{supported}");
+        net.expect_silence();
+    }
+}

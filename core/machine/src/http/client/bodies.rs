@@ -9,7 +9,7 @@ use crate::http::ExchangeId;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Frame, Malformed, Message as JsonRpc, RequestId, ResponseMessage, parse,
 };
-use crate::peer::{Failure, TransportFailure};
+use crate::peer::{CloseReason, Failure, TransportFailure};
 
 use super::exchanges::{ErrorResponse, Exchange, Receiving};
 use super::message::{Message, MessageKind, RequestKind};
@@ -157,6 +157,12 @@ impl Client {
                     self.answer_with(own, error, now);
                 }
             }
+            (_, Err(error)) if is_unsupported(error) && self.is_modern() => {
+                let error = error.clone().into_owned();
+                if let Some(message) = self.detach(id, now).and_then(|exchange| exchange.message) {
+                    self.revision_refused(message, error, now);
+                }
+            }
             (RequestKind::ListTools, Ok(result)) if self.is_modern() => {
                 let kept = self.take_note_of_tools(own, result);
                 match kept {
@@ -189,6 +195,36 @@ impl Client {
                 }
             }
             frame => self.process(frame, now),
+        }
+    }
+
+    /// Handles a request that was refused for its revision, after the connection was opened at that
+    /// revision: the server was replaced, or is one of several. The request did not run, and is
+    /// sent once more if the server lists its revision. If it lists others that this client
+    /// supports, the connection closes, because only a new one can use them.
+    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-013]
+    fn revision_refused(
+        &mut self,
+        mut message: Message,
+        error: ErrorObject<'static>,
+        now: Instant,
+    ) {
+        let request = message.request().filter(|(id, _)| self.peer.is_pending(*id));
+        let (Some((request, _)), Some(asked)) = (request, message.revision) else { return };
+        let common = self.peer.revisions_in_common(&error);
+        let is_listed = common.contains(asked);
+        if is_listed && message.resends < self.options.limits.resends_max {
+            message.resends += 1;
+            return self.queue.push_first(message);
+        }
+        self.answer_with(request, error, now);
+        if let Some(other) = common.latest().filter(|_| !is_listed) {
+            let what = format!(
+                "it no longer supports revision {asked} of the connection; connect again for \
+                 revision {other}"
+            );
+            let failure = TransportFailure::InvalidResponse(what.into());
+            self.peer.close_because(CloseReason::Transport(failure));
         }
     }
 
@@ -280,7 +316,9 @@ impl Client {
                 let request = *request;
                 // Some servers refuse so in sessions of older revisions, too, where no header is due:
                 // what they miss can be sent all the same.
-                if is_mismatch(*asks, &error) {
+                if is_unsupported(&error) && message.revision.is_some() {
+                    self.revision_refused(message, error, now);
+                } else if is_mismatch(*asks, &error) {
                     if let Some(error) = self.correct_message(message, error, now) {
                         self.answer_with(request, error, now);
                     }
@@ -339,6 +377,11 @@ fn is_about_session(
 /// Returns whether a call of a tool was refused for its headers.
 fn is_mismatch(asks: RequestKind, error: &ErrorObject<'_>) -> bool {
     asks == RequestKind::CallTool && error.code == ErrorCode::HEADER_MISMATCH
+}
+
+/// Returns whether a request was refused for its revision.
+fn is_unsupported(error: &ErrorObject<'_>) -> bool {
+    error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
 }
 
 /// Returns whether a response answers the request with this id, which its exchange carried. An error

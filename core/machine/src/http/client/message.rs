@@ -24,7 +24,7 @@ pub(super) struct Message {
     pub(super) revision: Option<Revision>,
     /// The offset of the parameters that follow `_meta` in a request.
     members: u32,
-    /// Times that it was sent again because its session had ended.
+    /// Times that it was sent again because its session had ended, or its revision was refused.
     pub(super) resends: u32,
     /// The list of tools has been read since its headers were refused.
     pub(super) corrected: bool,
