@@ -485,3 +485,72 @@ fn a_response_to_another_call_on_the_stream_of_a_list_is_not_taken_for_the_list(
     net.sent();
     assert_eq!(net.field(7, "mcp-param-region"), None);
 }
+
+/// Returns a page of tools with a mirrored argument each, whose header is this long.
+fn page(names: std::ops::Range<usize>, length: usize, next: &str) -> String {
+    let header = "h".repeat(length);
+    let tool = |name| {
+        format!(
+            r#"{{"name":"t{name}","inputSchema":{{"properties":{{"a":{{"type":"string","x-mcp-header":"{header}"}}}}}}}}"#
+        )
+    };
+    let tools: Vec<String> = names.map(tool).collect();
+    format!(r#"{{"resultType":"complete","tools":[{}]{next}}}"#, tools.join(","))
+}
+
+#[test]
+fn the_tools_that_are_kept_are_bounded_in_bytes() {
+    let mut limits = ClientLimits::DEFAULT;
+    limits.mirrored_bytes_max = 6000;
+    let mut net = Net::modern_with(peer_options(), http_options().limits(limits));
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    net.json(2, &result(2, &page(0..20, 1000, "")));
+    net.told();
+    let call = |net: &mut Net, tool: &str| {
+        net.call(Method::ToolsCall, &format!(r#"{{"name":"{tool}","arguments":{{"a":"x"}}}}"#));
+        net.sent()
+    };
+    // The tools listed last are known.
+    assert!(call(&mut net, "t19").ends_with("POST tools/call\n"));
+    assert!(call(&mut net, "t0").ends_with("POST tools/list\n"));
+}
+
+#[test]
+fn a_call_has_the_headers_of_its_tool_on_a_page_that_exceeds_the_limit() {
+    // Rule: [HDR-008].
+    let mut limits = ClientLimits::DEFAULT;
+    limits.mirrored_bytes_max = 6000;
+    let mut net = Net::modern_with(peer_options(), http_options().limits(limits));
+    for tool in ["t0", "t7", "t19"] {
+        net.call(Method::ToolsCall, &format!(r#"{{"name":"{tool}","arguments":{{"a":"x"}}}}"#));
+    }
+    assert_eq!(net.sent(), "#2 POST tools/list\n");
+    net.json(2, &result(3, &page(0..20, 500, "")));
+    assert_eq!(net.sent(), "#3 POST tools/call\n#4 POST tools/call\n#5 POST tools/call\n");
+    let header = format!("mcp-param-{}", "h".repeat(500));
+    for n in 3..=5 {
+        assert_eq!(net.field(n, &header).as_deref(), Some("x"));
+    }
+}
+
+#[test]
+fn calls_that_wait_for_the_same_page_request_the_next_one_once() {
+    let mut net = modern();
+    for at in 0..40 {
+        net.call(Method::ToolsCall, &format!(r#"{{"name":"t{at}","arguments":{{"a":"x"}}}}"#));
+    }
+    assert_eq!(net.sent(), "#2 POST tools/list\n");
+    net.json(2, &result(3, &page(0..10, 1, r#","nextCursor":"c""#)));
+    let sent = net.sent();
+    assert_eq!(sent.matches("tools/list").count(), 1, "{sent}");
+    assert_eq!(sent.matches("tools/call").count(), 10, "{sent}");
+    // A page whose cursor is its own is the last one.
+    let list = sent.lines().find(|line| line.contains("tools/list")).unwrap();
+    let n: usize = list[1..].split(' ').next().unwrap().parse().unwrap();
+    let body = net.full(n);
+    let id = body.split(r#""id":"#).nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    net.json(n, &result(id, &page(10..20, 1, r#","nextCursor":"c""#)));
+    let sent = net.sent();
+    assert_eq!((sent.matches("list").count(), sent.matches("call").count()), (0, 30), "{sent}");
+}

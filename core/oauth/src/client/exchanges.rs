@@ -609,6 +609,8 @@ impl AuthorizationClient {
             return true;
         }
         match challenge {
+            // A call that needs the scopes as well will say so.
+            Some(_) if held.request.is_lookup() => false,
             Some(challenge) if challenge.error.as_deref() == Some("insufficient_scope") => {
                 held.nonces = 0;
                 self.scopes_wanted(held, challenge, now);
@@ -705,10 +707,14 @@ impl AuthorizationClient {
         challenge: BearerChallenge,
         now: Instant,
     ) {
+        let current = held.token == self.token_number();
+        if current && self.is_optional(&held) {
+            return self.wait_for(held, WaitReason::Token);
+        }
         if self.flow.is_some() {
             return self.wait(held, false);
         }
-        if held.token != self.token_number() {
+        if !current {
             return self.send_authorized(held, now);
         }
         // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-054]

@@ -132,3 +132,19 @@ fn a_refusal_with_403_of_a_request_without_a_token_is_one_with_401() {
     network.call("a");
     assert_eq!(network.run(), "tools/call a [Bearer t1]\ncall 1 failed\n");
 }
+
+#[test]
+fn a_stream_without_the_scopes_for_it_asks_no_user() {
+    let mut network = session();
+    network.mcp = Box::new(|request| {
+        let text = r#"Bearer error="insufficient_scope", scope="stream""#;
+        (request.method == "GET").then(|| challenge(403, text))
+    });
+    insta::assert_snapshot!(network.run(), @"
+    initialize [Bearer t1]
+    notifications/initialized [Bearer t1]
+    GET https://mcp.example/mcp [Bearer t1]
+    ");
+    network.call("a");
+    assert_eq!(network.advance(Duration::from_secs(60)), "tools/call [Bearer t1]\ncall 1 done\n");
+}

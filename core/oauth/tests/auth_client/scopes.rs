@@ -280,3 +280,21 @@ fn an_operation_that_succeeded_may_be_stepped_up_again() {
         assert_eq!(network.authorizations.len(), authorizations);
     }
 }
+
+#[test]
+fn a_list_that_no_caller_requested_asks_no_user_for_more_scopes() {
+    let mut network = TestNetwork::new(code());
+    network.reconnect_with(|options| options.limits(mcp_sansio::http::ClientLimits::DEFAULT));
+    network.mcp = Box::new(|request| {
+        let lists = request.asks() == "tools/list";
+        lists.then(|| challenge(403, r#"Bearer error="insufficient_scope", scope="list""#))
+    });
+    network.run();
+    network.call("echo");
+    insta::assert_snapshot!(network.run(), @"
+    tools/list [Bearer t1]
+    tools/call echo [Bearer t1]
+    call 1 done
+    ");
+    assert_eq!(network.authorizations.len(), 1);
+}

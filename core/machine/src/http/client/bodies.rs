@@ -128,8 +128,7 @@ impl Client {
         if revision.is_none() {
             return match &response.outcome {
                 Ok(result)
-                    if is_answer(response, own)
-                        && self.tools.calls_waiting_for(own).next().is_some() =>
+                    if is_answer(response, own) && self.tools.call_waiting_for(own).is_some() =>
                 {
                     let _all_are_kept = self.take_note_of_tools(own, result);
                     self.process(frame, now);

@@ -30,7 +30,7 @@ impl Client {
                 self.shut_down(now);
                 return;
             }
-            moved |= self.resolve_refreshes(now);
+            moved |= self.resolve_lookups(now);
             moved |= self.dispatch(now);
             if !moved {
                 return self.pause_queue(now);
@@ -244,8 +244,10 @@ impl Client {
             Purpose::End => ("DELETE", Bytes::new()),
         };
         let url = Arc::clone(&exchange.url);
+        let looks_up = |request| self.tools.call_waiting_for(request).is_some();
+        let is_lookup = exchange.request_id().is_some_and(looks_up);
         let exchange = self.exchanges.insert(exchange);
-        let request = OutgoingRequest { exchange, method, body, url, fields };
+        let request = OutgoingRequest { exchange, method, body, url, fields, is_lookup };
         self.transmits.push_back(ClientTransmit::Send(request));
         Some(exchange)
     }
@@ -299,7 +301,7 @@ impl Client {
             return None;
         }
         let request = exchange.request_id()?;
-        let request = self.tools.calls_waiting_for(request).next().unwrap_or(request);
+        let request = self.tools.call_waiting_for(request).unwrap_or(request);
         self.call_fields.get(self.peer.call_of_application(request)?)
     }
 

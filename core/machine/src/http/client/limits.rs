@@ -31,7 +31,8 @@ pub struct ClientLimits {
     /// Consecutive sessions that were opened and could not be used, neither for a message nor to
     /// listen. 3: a server that forgets every session immediately is broken.
     pub renewals_max: u32,
-    /// Times that one message is sent again because its session has ended. 1.
+    /// Times that one message is sent again because its session has ended, or because the server
+    /// refused the revision of the connection and lists it all the same. 1.
     pub resends_max: u32,
     /// Times that a call, a response or a notification is sent again because the server did not
     /// handle it: it could not be reached, or answered 429 or 503 with `Retry-After`; the opening
@@ -40,9 +41,11 @@ pub struct ClientLimits {
     /// is restarted. No attempt is made after the timeout of the call; for the others, the server
     /// may ask for a delay up to [`Timeouts::call`](crate::peer::Timeouts::call).
     pub retries_max: u32,
-    /// Tools whose header parameters are known. 1,024; tools without mirrored arguments are evicted
-    /// first, then those listed least recently. 0: no argument is mirrored into headers.
-    pub mirrored_tools_max: usize,
+    /// The memory for the header parameters of tools, in bytes: the name of each tool twice, its
+    /// headers and their properties, and 256 bytes. 1 MiB: some thousand tools with a few headers. Tools
+    /// without mirrored arguments are evicted first, then those listed least recently. 0: no
+    /// argument is mirrored into headers.
+    pub mirrored_bytes_max: usize,
     /// Pages of `tools/list` that are read to find the header parameters of one tool: before its
     /// first call, if it was not listed on this connection, and after a call that was refused for
     /// its headers. 32. 0: calls do not read the list.
@@ -81,7 +84,7 @@ impl ClientLimits {
         renewals_max: 3,
         resends_max: 1,
         retries_max: 3,
-        mirrored_tools_max: 1024,
+        mirrored_bytes_max: 1024 * 1024,
         refresh_pages_max: 32,
         linger: Duration::from_secs(2),
         listening_wait: Duration::from_millis(500),

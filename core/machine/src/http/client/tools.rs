@@ -21,7 +21,9 @@ pub(super) struct Tools {
     /// The names in the order in which they are evicted.
     listed: BTreeMap<Listed, String>,
     count: u64,
-    refreshes: Vec<Refresh>,
+    /// The memory for the known tools.
+    bytes: usize,
+    lookups: Vec<Lookup>,
     /// The server has refused a call in a session for want of mirrored arguments.
     pub(super) is_mirrored_in_sessions: bool,
 }
@@ -31,29 +33,37 @@ struct Known {
     /// The error of its definition, if it cannot be called.
     header_params: Result<HeaderParams, InvalidHeaderParam>,
     listed: Listed,
+    bytes: usize,
 }
 
 /// Whether a tool needs more than the standard headers, and when it was listed.
 type Listed = (bool, u64);
 
+/// A page of tools that is read for calls.
+#[derive(Debug)]
+struct Lookup {
+    /// The `tools/list` in flight.
+    page: i64,
+    /// The cursor of the page.
+    cursor: Option<String>,
+    /// The page has arrived.
+    arrived: bool,
+    /// The cursor of the next page.
+    next: Option<String>,
+    calls: Vec<WaitingCall>,
+}
+
 /// A call whose headers are unknown or were refused, while the list of tools is read.
 #[derive(Debug)]
-struct Refresh {
+struct WaitingCall {
     call: Message,
     /// The refusal, if the call was sent.
     error: Option<ErrorObject<'static>>,
     tool: String,
-    /// The `tools/list` in flight.
-    page: i64,
+    /// The number of pages that were read for it, with this one.
     pages: u32,
-    /// The page has arrived.
-    arrived: bool,
     /// The tool was on the page.
     found: bool,
-    /// The cursor of the next page.
-    next: Option<String>,
-    /// The cursor of this page, to detect a server that repeats it.
-    cursor: Option<String>,
 }
 
 impl Tools {
@@ -67,38 +77,70 @@ impl Tools {
 
     /// Returns the calls that wait for any page of tools.
     pub(super) fn waiting_calls(&self) -> impl Iterator<Item = i64> {
-        self.refreshes.iter().filter_map(|refresh| refresh.call.request()).map(|(id, _)| id)
+        let calls = self.lookups.iter().flat_map(|lookup| &lookup.calls);
+        calls.filter_map(|waiting| waiting.call.request()).map(|(id, _)| id)
     }
 
-    /// Returns the calls that wait for this page of tools.
-    pub(super) fn calls_waiting_for(&self, page: i64) -> impl Iterator<Item = i64> {
-        let waiting = self.refreshes.iter().filter(move |refresh| refresh.page == page);
-        waiting.filter_map(|refresh| refresh.call.request()).map(|(id, _)| id)
+    /// Returns the first call that waits for a page of tools.
+    pub(super) fn call_waiting_for(&self, page: i64) -> Option<i64> {
+        let lookup = self.lookups.iter().find(|lookup| lookup.page == page)?;
+        lookup.calls.first()?.call.request().map(|(id, _)| id)
     }
 
-    /// Stores the header parameters of a tool, or the error of its definition.
-    fn learn(
-        &mut self,
-        tool: &str,
-        header_params: Result<HeaderParams, InvalidHeaderParam>,
-        tools_max: usize,
-    ) {
+    /// Stores the header parameters of a tool, or the error of its definition. The caller
+    /// [evicts](Self::evict) others.
+    fn learn(&mut self, tool: &str, header_params: Result<HeaderParams, InvalidHeaderParam>) {
+        /// The memory for a tool, except for texts.
+        const TOOL: usize = 256;
         self.count += 1;
         let plain = header_params.as_ref().is_ok_and(HeaderParams::is_empty);
         let listed = (!plain, self.count);
-        if let Some(old) = self.known.insert(tool.into(), Known { header_params, listed }) {
+        let own = match &header_params {
+            Ok(header_params) => header_params.bytes(),
+            Err(fault) => fault.to_string().len(),
+        };
+        let bytes = TOOL + 2 * tool.len() + own;
+        self.bytes += bytes;
+        if let Some(old) = self.known.insert(tool.into(), Known { header_params, listed, bytes }) {
             self.listed.remove(&old.listed);
+            self.bytes -= old.bytes;
         }
         self.listed.insert(listed, tool.into());
-        while self.known.len() > tools_max {
+    }
+
+    /// Makes a tool the last one of its kind to be evicted.
+    fn keep(&mut self, tool: &str) {
+        let Some(known) = self.known.get_mut(tool) else { return };
+        self.count += 1;
+        let listed = (known.listed.0, self.count);
+        let before = core::mem::replace(&mut known.listed, listed);
+        if let Some(name) = self.listed.remove(&before) {
+            self.listed.insert(known.listed, name);
+        }
+    }
+
+    fn evict(&mut self, bytes_max: usize) {
+        while self.bytes > bytes_max {
             let Some((_, evicted)) = self.listed.pop_first() else { break };
-            self.known.remove(&evicted);
+            if let Some(old) = self.known.remove(&evicted) {
+                self.bytes -= old.bytes;
+            }
+        }
+    }
+
+    /// Adds calls to those that wait for the page at `cursor`.
+    fn wait(&mut self, page: i64, cursor: Option<String>, calls: Vec<WaitingCall>) {
+        match self.lookups.iter_mut().find(|lookup| lookup.page == page) {
+            Some(lookup) => lookup.calls.extend(calls),
+            None => {
+                self.lookups.push(Lookup { page, cursor, arrived: false, next: None, calls });
+            }
         }
     }
 
     /// Returns the request in flight for the page at `cursor`.
     fn page_in_flight(&self, cursor: Option<&str>, peer: &peer::Client) -> Option<i64> {
-        let mut pages = self.refreshes.iter().filter(|it| it.cursor.as_deref() == cursor);
+        let mut pages = self.lookups.iter().filter(|it| it.cursor.as_deref() == cursor);
         pages.find(|it| peer.is_pending(it.page)).map(|it| it.page)
     }
 }
@@ -113,7 +155,6 @@ impl Client {
         result: &RawJson<'_>,
     ) -> Option<String> {
         let text = result.as_str();
-        let limit = self.options.limits.mirrored_tools_max;
         // The list of a session is returned whole.
         let is_modern = self.is_modern();
         let mut cuts = Vec::new();
@@ -139,17 +180,25 @@ impl Client {
                     let violation = Violation::ToolExcluded { tool: name.clone(), reason };
                     self.peer.report(Event::Violation(violation));
                 }
-                self.tools.learn(&name, header_params, limit);
+                self.tools.learn(&name, header_params);
                 names.insert(name);
             }
             cuts.extend(cuts_of(text, &tools, &bad));
         }
-        for refresh in self.tools.refreshes.iter_mut().filter(|r| r.page == request) {
-            refresh.arrived = true;
-            refresh.found = names.contains(&refresh.tool);
+        let at = self.tools.lookups.iter().position(|lookup| lookup.page == request);
+        if let Some(mut lookup) = at.map(|at| self.tools.lookups.swap_remove(at)) {
             let next = result.get("nextCursor");
-            refresh.next = next.and_then(|cursor| cursor.to_text().map(String::from));
+            lookup.next = next.and_then(|cursor| cursor.to_text().map(String::from));
+            lookup.arrived = true;
+            for waiting in &mut lookup.calls {
+                waiting.found = names.contains(&waiting.tool);
+                if waiting.found {
+                    self.tools.keep(&waiting.tool);
+                }
+            }
+            self.tools.lookups.push(lookup);
         }
+        self.tools.evict(self.options.limits.mirrored_bytes_max);
         (!cuts.is_empty()).then(|| without(text, &cuts))
     }
 
@@ -186,7 +235,7 @@ impl Client {
         }
         let Some(tool) = message.tool_if_called() else { return Some(error) };
         let Some(page) = self.ask_for_tools(None, now) else { return Some(error) };
-        self.tools.refreshes.push(Refresh::new(message, Some(error), tool, page));
+        self.tools.wait(page, None, [WaitingCall::new(message, Some(error), tool)].into());
         None
     }
 
@@ -194,9 +243,11 @@ impl Client {
     /// requested, the call is sent without it.
     // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-008]
     pub(super) fn look_up_tool(&mut self, mut call: Message, tool: String, now: Instant) {
-        let mirrors = self.options.limits.mirrored_tools_max > 0;
+        let mirrors = self.options.limits.mirrored_bytes_max > 0;
         match mirrors.then(|| self.ask_for_tools(None, now)).flatten() {
-            Some(page) => self.tools.refreshes.push(Refresh::new(call, None, tool, page)),
+            Some(page) => {
+                self.tools.wait(page, None, [WaitingCall::new(call, None, tool)].into());
+            }
             None => {
                 call.looked_up = true;
                 self.queue.push_first(call);
@@ -214,54 +265,66 @@ impl Client {
         };
         // A call with header fields of its own may have another token. They are not distinguished,
         // because recordings do not contain these fields.
-        let lookups =
-            self.tools.refreshes.iter().filter(|it| it.page == page && it.error.is_none());
-        for (call, _) in lookups.filter_map(|it| it.call.request()) {
+        let lookups = self.tools.lookups.iter().filter(|lookup| lookup.page == page);
+        let calls = lookups.flat_map(|lookup| &lookup.calls).filter(|it| it.error.is_none());
+        for (call, _) in calls.filter_map(|it| it.call.request()) {
             self.peer.fail_call(call, Failure::Transport(failure.clone()), now);
         }
     }
 
     /// Continues the calls whose page of tools has arrived or failed. Returns whether there were
     /// any.
-    pub(super) fn resolve_refreshes(&mut self, now: Instant) -> bool {
+    pub(super) fn resolve_lookups(&mut self, now: Instant) -> bool {
         let peer = &self.peer;
-        let done = |refresh: &Refresh| !peer.is_pending(refresh.page);
-        let Some(at) = self.tools.refreshes.iter().position(done) else { return false };
-        let mut refresh = self.tools.refreshes.swap_remove(at);
-        let Some((call, _)) = refresh.call.request() else { return true };
-        if !self.peer.is_pending(call) {
+        let done = |lookup: &Lookup| !peer.is_pending(lookup.page);
+        let Some(at) = self.tools.lookups.iter().position(done) else { return false };
+        let Lookup { cursor, arrived, next, calls, .. } = self.tools.lookups.swap_remove(at);
+        let next = next.filter(|next| cursor.as_ref() != Some(next));
+        let pages_max = self.options.limits.refresh_pages_max;
+        let mut later = Vec::new();
+        // Each is queued before the others.
+        for mut waiting in calls.into_iter().rev() {
+            let call = waiting.call.request().map(|(id, _)| id);
+            if !call.is_some_and(|call| self.peer.is_pending(call)) {
+                continue;
+            }
+            if waiting.found && self.may_be_sent(&waiting) {
+                // A refused call is repeated even with equal headers: the server may have changed.
+                self.send_looked_up(waiting, arrived);
+            } else if !waiting.found && next.is_some() && waiting.pages < pages_max {
+                waiting.pages += 1;
+                later.push(waiting);
+            } else {
+                self.end_lookup(waiting, arrived, now);
+            }
+        }
+        if later.is_empty() {
             return true;
         }
-        if refresh.found && self.may_be_sent(&refresh) {
-            // A refused call is repeated even with equal headers: the server may have changed.
-            self.send_looked_up(refresh);
-            return true;
-        }
-        if !refresh.found
-            && refresh.pages < self.options.limits.refresh_pages_max
-            && refresh.next.is_some()
-            && refresh.next != refresh.cursor
-            && let Some(page) = self.ask_for_tools(refresh.next.as_deref(), now)
-        {
-            let (cursor, pages) = (refresh.next.take(), refresh.pages + 1);
-            self.tools.refreshes.push(Refresh { page, pages, cursor, arrived: false, ..refresh });
-            return true;
-        }
-        match refresh.error {
-            // The header parameters are unchanged, so the refusal is final.
-            Some(error) => self.answer_with(call, error, now),
-            None => self.send_looked_up(refresh),
+        later.reverse();
+        match self.ask_for_tools(next.as_deref(), now) {
+            Some(page) => self.tools.wait(page, next, later),
+            None => later.into_iter().for_each(|waiting| self.end_lookup(waiting, arrived, now)),
         }
         true
     }
 
+    /// Continues a call whose tool is not on the list.
+    fn end_lookup(&mut self, mut waiting: WaitingCall, arrived: bool, now: Instant) {
+        match (waiting.error.take(), waiting.call.request()) {
+            // The header parameters are unchanged, so the refusal is final.
+            (Some(error), Some((call, _))) => self.answer_with(call, error, now),
+            _ => self.send_looked_up(waiting, arrived),
+        }
+    }
+
     /// Returns whether a call whose tool was found on the list is sent. One that was refused in a
     /// session, where the code of the error may mean anything, only if it lacked a header.
-    fn may_be_sent(&mut self, refresh: &Refresh) -> bool {
-        if refresh.call.revision.is_some() {
+    fn may_be_sent(&mut self, waiting: &WaitingCall) -> bool {
+        if waiting.call.revision.is_some() {
             return true;
         }
-        let listed = self.tools.header_params(&refresh.tool);
+        let listed = self.tools.header_params(&waiting.tool);
         let lacked = listed.is_some_and(|it| it.is_ok_and(|it| !it.is_empty()));
         self.tools.is_mirrored_in_sessions |= lacked;
         lacked
@@ -269,14 +332,15 @@ impl Client {
 
     /// Sends a call for which the list was read. Later calls of the tool do not read it again,
     /// unless it did not arrive.
-    fn send_looked_up(&mut self, mut refresh: Refresh) {
-        if refresh.arrived && self.tools.header_params(&refresh.tool).is_none() {
-            let limit = self.options.limits.mirrored_tools_max;
-            self.tools.learn(&refresh.tool, Ok(HeaderParams::default()), limit);
+    fn send_looked_up(&mut self, waiting: WaitingCall, arrived: bool) {
+        let WaitingCall { mut call, error, tool, .. } = waiting;
+        if arrived && self.tools.header_params(&tool).is_none() {
+            self.tools.learn(&tool, Ok(HeaderParams::default()));
+            self.tools.evict(self.options.limits.mirrored_bytes_max);
         }
-        refresh.call.corrected = refresh.error.is_some();
-        refresh.call.looked_up = true;
-        self.queue.push_first(refresh.call);
+        call.corrected = error.is_some();
+        call.looked_up = true;
+        self.queue.push_first(call);
     }
 
     /// Requests a page of tools, unless a request for it is in flight. Returns the id of the request.
@@ -297,24 +361,9 @@ impl Client {
     }
 }
 
-impl Refresh {
-    const fn new(
-        call: Message,
-        error: Option<ErrorObject<'static>>,
-        tool: String,
-        page: i64,
-    ) -> Self {
-        Self {
-            call,
-            error,
-            tool,
-            page,
-            pages: 1,
-            arrived: false,
-            found: false,
-            next: None,
-            cursor: None,
-        }
+impl WaitingCall {
+    const fn new(call: Message, error: Option<ErrorObject<'static>>, tool: String) -> Self {
+        Self { call, error, tool, pages: 1, found: false }
     }
 }
 
@@ -384,18 +433,23 @@ mod tests {
         let schema = r#"{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#;
         let header_params = HeaderParams::from_schema(&RawJson::trusted(schema));
         let mut tools = Tools::default();
+        let learn = |tools: &mut Tools, name, header_params| {
+            tools.learn(name, header_params);
+            tools.evict(800);
+        };
         for name in ["one", "two", "one", "three"] {
-            tools.learn(name, header_params.clone(), 2);
+            learn(&mut tools, name, header_params.clone());
         }
         assert!(tools.header_params("two").is_none());
         assert!(tools.header_params("one").is_some() && tools.header_params("three").is_some());
-        tools.learn("plain", Ok(HeaderParams::default()), 2);
+        learn(&mut tools, "plain", Ok(HeaderParams::default()));
         assert!(tools.header_params("plain").is_none());
         for plain in ["one", "last"] {
-            tools.learn(plain, Ok(HeaderParams::default()), 2);
+            learn(&mut tools, plain, Ok(HeaderParams::default()));
         }
         assert!(tools.header_params("one").is_none());
         assert!(tools.header_params("three").is_some() && tools.header_params("last").is_some());
         assert_eq!((tools.known.len(), tools.listed.len()), (2, 2));
+        assert_eq!(tools.bytes, tools.known.values().map(|known| known.bytes).sum::<usize>());
     }
 }

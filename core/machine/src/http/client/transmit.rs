@@ -28,6 +28,7 @@ pub struct OutgoingRequest {
     pub body: Bytes,
     pub(crate) url: Arc<Location>,
     pub(super) fields: Vec<Field>,
+    pub(super) is_lookup: bool,
 }
 
 /// The field with the session id.
@@ -56,7 +57,7 @@ impl OutgoingRequest {
         fields: Vec<Field>,
         body: Bytes,
     ) -> Self {
-        Self { exchange, method, body, url, fields }
+        Self { exchange, method, body, url, fields, is_lookup: false }
     }
 
     /// Repeats the request as another exchange, with additional fields, which replace those of the
@@ -69,7 +70,15 @@ impl OutgoingRequest {
             fields.push(field);
         }
         let (url, body) = (Arc::clone(&self.url), self.body.clone());
-        Self { exchange, method: self.method, body, url, fields }
+        let is_lookup = self.is_lookup;
+        Self { exchange, method: self.method, body, url, fields, is_lookup }
+    }
+
+    /// Returns whether the machine reads a list of tools for a call, which is sent without it if
+    /// this request is denied: do not ask a user for more scopes because of it.
+    #[must_use]
+    pub const fn is_lookup(&self) -> bool {
+        self.is_lookup
     }
 
     /// Returns the URL to send it to.

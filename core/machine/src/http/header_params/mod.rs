@@ -123,6 +123,12 @@ impl HeaderParams {
         self.headers.is_empty()
     }
 
+    /// Returns the memory that they take.
+    pub(crate) fn bytes(&self) -> usize {
+        let headers = self.headers.iter().map(|header| size_of::<String>() + header.len());
+        headers.sum::<usize>() + self.branches.iter().map(Branch::bytes).sum::<usize>()
+    }
+
     /// Returns the names and values of the headers for a call with these arguments. Linear in their
     /// length and in the depth of the mirrored properties.
     ///
@@ -252,6 +258,11 @@ fn find_below<'a>(branches: &'a [Branch], object: &RawJson<'a>, found: &mut [Occ
 }
 
 impl Branch {
+    fn bytes(&self) -> usize {
+        let below = self.branches.iter().map(Self::bytes).sum::<usize>();
+        size_of::<Self>() + self.property.len() + below
+    }
+
     fn mark_repeated<'a>(&self, member: &'a str, found: &mut [Occurrence<'a>]) {
         if let Some(occurrence) = self.mirror.and_then(|mirror| found.get_mut(mirror)) {
             *occurrence = Occurrence::Repeated(member);
