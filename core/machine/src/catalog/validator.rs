@@ -364,6 +364,9 @@ mod tests {
         for (sent, read) in [
             (r#"{"x":null,"y":1}"#, r#"{"y":1}"#),
             (r#"{"x":null}"#, "{}"),
+            (r#"{"y":1,"x":null,"w":null,"z":2}"#, r#"{"y":1,"z":2}"#),
+            (r#"{"x":null,"w":null}"#, "{}"),
+            (r#"{"y":"a:","x":null , "w":null}"#, r#"{"y":"a:"}"#),
             (r#"{"y":{"x": null, "z":[ {"x":null} ]}}"#, r#"{"y":{"z":[{}]}}"#),
             // An element of a list, and text.
             (r#"{"y":[null, 1],"z":"null","x":null}"#, r#"{"y":[null,1],"z":"null"}"#),
