@@ -69,14 +69,16 @@ impl Model {
             (_, Some(Session { version, server })) => {
                 let offers = self.offers(version);
                 match gate::judge(Side::Server, method, version, server, &offers) {
-                    // [CANC-007] [PROG-005] [SUBS-003]: unknown requests, tokens and subscriptions.
+                    // [CANC-007] [PROG-005]: unknown requests and tokens.
                     Verdict::Open
                         if matches!(
                             method,
-                            "notifications/cancelled"
-                                | "notifications/progress"
-                                | "notifications/subscriptions/acknowledged"
+                            "notifications/cancelled" | "notifications/progress"
                         ) => {}
+                    // [SUBS-003]: it names no subscription.
+                    Verdict::Open if method == "notifications/subscriptions/acknowledged" => {
+                        self.violated(out);
+                    }
                     Verdict::Open => out.tell(format!("notification {method}")),
                     _ => self.violated(out),
                 }
