@@ -48,13 +48,8 @@ pub(crate) const FOUNDATION: [&str; 6] =
 /// Files with public items that are left out of the documentation, in `core`: methods of
 /// traits that only the crate implements or overrides, what only its own handlers make, and macros
 /// for the crates of this workspace.
-const HIDING: [&str; 5] = [
-    "handlers/src/middleware/around.rs",
-    "handlers/src/reply.rs",
-    "machine/src/jsonrpc/writer.rs",
-    "machine/src/lib.rs",
-    "machine/src/protocol/wire.rs",
-];
+const HIDING: [&str; 5] =
+    ["around.rs", "jsonrpc/writer.rs", "machine/src/lib.rs", "protocol/wire.rs", "src/reply.rs"];
 
 /// A module of the machine crate.
 #[derive(Debug)]
