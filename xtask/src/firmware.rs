@@ -15,7 +15,7 @@ pub(crate) const TARGET: &str = "thumbv7m-none-eabi";
 struct Image(&'static str, &'static str, &'static str, u64, u64);
 
 const SERIAL: Image = Image("firmware", TARGET, "mcp-sansio-firmware", 174 * 1024, 11_072);
-const HTTP: Image = Image("firmware-http", TARGET, "mcp-sansio-firmware-http", 501_760, 39_936);
+const HTTP: Image = Image("firmware-http", TARGET, "mcp-sansio-firmware-http", 496_640, 39_936);
 /// Without an allocator: tools of two revisions, then tools and resources of all revisions.
 const TOOLS: Image = Image("firmware-fixed", TARGET, "lm3s6965", 41 * 1024, 2304);
 const MICROBIT: Image = Image("firmware-fixed", "thumbv6m-none-eabi", "microbit", 42 * 1024, 2304);
