@@ -209,10 +209,17 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the media types that the client accepts: all, if it does not say.
     pub(super) fn accepted(&self) -> Accepted {
-        if self.accept.is_empty() {
-            return Accepted { json: true, event_stream: true };
+        // Fast path for the usual values.
+        match self.accept.first {
+            None => Accepted { json: true, event_stream: true },
+            Some(b"application/json, text/event-stream") if self.accept.others.is_empty() => {
+                Accepted { json: true, event_stream: true }
+            }
+            Some(b"text/event-stream") if self.accept.others.is_empty() => {
+                Accepted { json: false, event_stream: true }
+            }
+            Some(_) => Accepted::from_values(self.accept.iter()),
         }
-        Accepted::from_values(self.accept.iter())
     }
 
     /// Adds a header field. Fields that the protocol does not use are ignored.

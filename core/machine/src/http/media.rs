@@ -60,14 +60,8 @@ impl Accepted {
     /// Parses the values of the `Accept` field lines, in any order. Without any, nothing is
     /// accepted; the caller decides how to treat that. Linear.
     pub(crate) fn from_values<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut values = values.into_iter().peekable();
         let (mut json, mut event_stream) = (Choice::default(), Choice::default());
-        // Fast path for the usual value.
-        if values.next_if(|value| *value == b"application/json, text/event-stream").is_some() {
-            json.consider(3, true);
-            event_stream.consider(3, true);
-        }
-        for range in values.flat_map(|value| split(value, b',')) {
+        for range in values.into_iter().flat_map(|value| split(value, b',')) {
             let mut parts = split(range, b';');
             let name = trim(parts.next().unwrap_or_default());
             let weight = parts.map(parameter).find(|(name, _)| name.eq_ignore_ascii_case(b"q"));

@@ -545,8 +545,8 @@ impl RequestReader {
             Route::Get | Route::EventStream => {
                 // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-008]
                 // A client of 2024-11-05 may not send `Accept`.
-                let silent = route == Route::EventStream && head.accept.is_empty();
-                if !silent && !Accepted::from_values(head.accept.iter()).event_stream {
+                let must_say = route == Route::Get && head.accept.is_empty();
+                if must_say || !head.accepted().event_stream {
                     let message = "`Accept` must list text/event-stream";
                     return Err(refusal(Status::NOT_ACCEPTABLE, None, message));
                 }

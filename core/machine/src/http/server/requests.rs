@@ -3,6 +3,7 @@
 use mcp_sansio_collections::Key;
 use mcp_sansio_sync::Arc;
 
+use crate::http::media::Accepted;
 use crate::http::{ExchangeId, HttpRejection, RequestHead, Response, SessionId};
 use crate::jsonrpc::RequestId;
 use crate::peer::Event;
@@ -136,7 +137,9 @@ impl Server {
         permit(None).map_err(|refusal| refusal.to_response(None))?;
         let identity = caller;
         let caller = self.enter(head, identity, asks, None)?;
-        let sender = Sender { identity, caller, accepted: head.accepted() };
+        // The response is an event stream, or empty.
+        let accepted = Accepted { json: false, event_stream: true };
+        let sender = Sender { identity, caller, accepted };
         let exchange = match route {
             Route::Get if self.shared.is_some() => self.get_shared(head, sender, now),
             Route::Get => self.get(head, sender, now),
