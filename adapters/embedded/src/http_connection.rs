@@ -435,7 +435,11 @@ impl HttpConnection<'_> {
             let moved = self.transfer(socket);
             self.advance(service, &cx, now);
             let ended = match moved {
-                Ok(_) | Err(None) if self.is_closed() => Some(Ok(NextPoll::Closed)),
+                Ok(_) if self.is_closed() => Some(Ok(NextPoll::Closed)),
+                // A flush that must be tried again comes first.
+                Err(None) if self.is_closed() && self.stalled.is_none() => {
+                    Some(Ok(NextPoll::Closed))
+                }
                 Ok(false) if !self.has_output() => Some(Ok(NextPoll::Wait(self.poll_timeout()))),
                 Ok(false) => match socket.write_ready() {
                     Ok(false) => Some(Ok(NextPoll::Wait(self.poll_timeout()))),

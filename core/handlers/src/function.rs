@@ -38,7 +38,7 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
     note = "a prompt (`GetPromptResult`) takes `Call<Arguments>` and returns a `String` or `PromptMessage`s; a resource (`ReadResourceResult`) takes `Call<ReadResource>` and returns `TextResourceContents` or `BlobResourceContents`",
     note = "at a host, `on_elicit` takes `HostRequest<ElicitParams>` and returns an `ElicitResult`, `on_sample` `HostRequest<CreateMessageParams>` and a `CreateMessageResult`, `on_roots` `HostRequest<()>` and a `Vec<Root>`",
     note = "the method `ExtensionMethod<P, R>` of an extension takes `Call<P>`, at a host `HostRequest<P>`, and returns `R`; `P` derives `Deserialize` and `R` derives `Serialize`",
-    note = "each may return its result in a `Result` with `HandlerError`, or, wrapped by `fallible`, with an error that implements `IntoHandlerError` (`fallible(blocking(f))` if it blocks as well); it may be `async`; those of tools, prompts, resources, completions and methods may take up to three parameters `State<T>` after `Call`",
+    note = "each may return its result in a `Result` with `HandlerError`, or, wrapped by `fallible`, with an error that implements `IntoHandlerError` (`fallible(blocking(f))` if it blocks as well); it may be `async`; those of tools, prompts, resources, completions and `Server::request` may take up to three parameters `State<T>` after `Call`",
     note = "values that it captures are `Send` and `Sync`, and `Clone` if it is `async`; an `async` function holds no `Rc` and no lock of `std` across an `.await`; `Server::local` has no such bounds"
 )]
 pub trait Handler<K: Threading, Of, M> {

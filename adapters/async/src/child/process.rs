@@ -79,8 +79,9 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
 /// Creates the command of a server from its program, arguments, additional environment variables
 /// and working directory.
 ///
-/// On Windows, a program without a path and an extension may be a batch file in a directory of
-/// `PATH`, such as `npx.cmd`. Shells find it by its name; [`Command::new`] finds only `npx.exe`.
+/// On Windows, a program without an extension may be a batch file, such as `npx.cmd` in a directory
+/// of `PATH`, or `node_modules/.bin/server.cmd`. Shells find it by its name; [`Command::new`] finds
+/// only `npx.exe`.
 #[must_use]
 pub fn command(
     program: &str,
@@ -89,7 +90,8 @@ pub fn command(
     directory: Option<&str>,
 ) -> Command {
     let own = env.iter().find(|(name, _)| name.eq_ignore_ascii_case("PATH"));
-    let file = batch_file(program.as_ref(), own.map(|(_, path)| path.into()));
+    let file =
+        batch_file(program.as_ref(), own.map(|(_, path)| path.into()), directory.map(Path::new));
     let mut command = Command::new(file.unwrap_or_else(|| program.into()));
     command.args(args).envs(env);
     if let Some(directory) = directory {
@@ -98,23 +100,28 @@ pub fn command(
     command
 }
 
-/// Returns the batch file of a name on Windows. The process to start may have a `PATH` of its own.
-fn batch_file(name: &Path, own: Option<OsString>) -> Option<PathBuf> {
-    let paths = own.into_iter().chain(env::var_os("PATH")).filter(|_| cfg!(windows));
-    find_batch_file(name, paths)
+/// Returns the batch file that a shell of Windows would run in a directory. The process to start may
+/// have a `PATH` of its own.
+fn batch_file(name: &Path, own: Option<OsString>, directory: Option<&Path>) -> Option<PathBuf> {
+    let paths = own.into_iter().chain(env::var_os("PATH"));
+    if cfg!(windows) { find_batch_file(name, paths, directory) } else { None }
 }
 
-/// Finds the batch file that a shell of Windows would run.
-fn find_batch_file(name: &Path, paths: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+fn find_batch_file(
+    name: &Path,
+    paths: impl Iterator<Item = OsString>,
+    directory: Option<&Path>,
+) -> Option<PathBuf> {
     if name.extension().is_some() {
         return None;
     }
-    let in_path = paths.flat_map(|path| env::split_paths(&path).collect::<Vec<_>>());
-    let mut directories: Vec<_> = in_path.filter(|it| !it.as_os_str().is_empty()).collect();
-    if name.components().count() != 1 {
+    let directories = if name.components().count() == 1 {
+        let in_path = paths.flat_map(|path| env::split_paths(&path).collect::<Vec<_>>());
+        in_path.filter(|it| !it.as_os_str().is_empty()).collect()
+    } else {
         // A path, which is not searched for.
-        directories = vec![PathBuf::new()];
-    }
+        vec![std::path::absolute(directory.unwrap_or_else(|| Path::new("."))).ok()?]
+    };
     let mut files = directories.into_iter().flat_map(|directory| {
         ["exe", "bat", "cmd"].map(|extension| directory.join(name).with_extension(extension))
     });
@@ -192,7 +199,7 @@ fn advise(program: &OsStr, directory: Option<&Path>, source: &io::Error) -> Stri
         return advise_on_interpreter(&file);
     }
     if source.kind() == io::ErrorKind::NotFound
-        && let Some(file) = batch_file(program.as_ref(), None)
+        && let Some(file) = batch_file(program.as_ref(), None, directory)
     {
         let file = file.display();
         return format!("it is the batch file `{file}`; name it with its extension");
@@ -300,15 +307,22 @@ mod tests {
             ("deno", None),
         ] {
             let paths = paths.iter().cloned();
-            assert_eq!(find_batch_file(Path::new(name), paths), expected, "{name}");
+            assert_eq!(find_batch_file(Path::new(name), paths, None), expected, "{name}");
         }
         // A path, such as `node_modules/.bin/server`, is not searched for.
         for (name, expected) in
             [("npx", Some("npx.cmd")), ("node", None), ("npx.cmd", None), ("uvx", None)]
         {
-            let found = find_batch_file(&first.join(name), paths.iter().cloned());
-            assert_eq!(found, expected.map(|it| first.join(it)), "{name}");
+            let expected = expected.map(|it| first.join(it));
+            let found = find_batch_file(&first.join(name), paths.iter().cloned(), None);
+            assert_eq!(found, expected, "{name}");
+            let (inside, paths) = (Path::new("first").join(name), paths.iter().cloned());
+            assert_eq!(find_batch_file(&inside, paths, Some(&root)), expected, "{name}");
         }
+        // Other systems run the program beside it.
+        let named = command(first.join("npx").to_str().unwrap(), &[], &BTreeMap::new(), None);
+        let expected = first.join(if cfg!(windows) { "npx.cmd" } else { "npx" });
+        assert_eq!(named.get_program(), expected.as_os_str());
         std::fs::remove_dir_all(root).unwrap();
     }
 }

@@ -44,6 +44,8 @@ struct Pipe {
     /// Fails every other operation, in these ways.
     fails: VecDeque<ErrorKind>,
     is_tried_again: bool,
+    /// The number of flushes that time out.
+    slow_flushes: usize,
     output: Vec<u8>,
     /// The bytes that the client still reads; `None`: all.
     reads: Option<usize>,
@@ -121,7 +123,12 @@ impl embedded_io::Write for Socket {
     }
 
     fn flush(&mut self) -> Result<(), ErrorKind> {
-        self.0.borrow_mut().interrupt()
+        let pipe = &mut *self.0.borrow_mut();
+        if pipe.slow_flushes > 0 {
+            pipe.slow_flushes -= 1;
+            return Err(ErrorKind::TimedOut);
+        }
+        pipe.interrupt()
     }
 }
 
@@ -625,6 +632,16 @@ fn an_operation_that_is_interrupted_or_out_of_time_is_tried_again() {
     let mut connection = pin!(connection.run(&service, socket.clone(), socket.clone(), &clock));
     assert!(run(connection.as_mut()).is_pending());
     assert_eq!(socket.received().matches("21.5 °C").count(), 2);
+}
+
+#[test]
+fn the_last_response_is_flushed_before_the_connection_ends() {
+    let (mut service, mut memory, socket) = (anyone(), Memory::new(), Socket::default());
+    let mut connection = memory.connection(&service);
+    socket.0.borrow_mut().slow_flushes = 2;
+    socket.send("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let end = settle(&mut service, &mut connection, &socket, 0);
+    assert_eq!((end, socket.0.borrow().slow_flushes), (NextPoll::Closed, 0));
 }
 
 #[test]

@@ -247,9 +247,12 @@ impl Reader<'_> {
             match &*name {
                 // In an optional member, `null` is absence.
                 _ if *value == RawJson::NULL => {}
-                "type" => kind = Some(string(place, value)?).filter(|kind| !kind.is_empty()),
+                "type" => {
+                    let given = Some(string(place, value)?).filter(|kind| !kind.is_empty());
+                    kind = given.or(kind);
+                }
                 "transport" | "transportType" if value.to_text().is_some() => {
-                    kind = kind.or_else(|| value.to_text());
+                    kind = kind.or_else(|| value.to_text().filter(|kind| !kind.is_empty()));
                 }
                 "command" => command = Some(self.string(place, value)?),
                 "cwd" => cwd = Some(self.string(place, value)?),

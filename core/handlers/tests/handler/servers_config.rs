@@ -139,12 +139,17 @@ fn the_type_of_a_server_is_read_in_every_spelling_of_hosts() {
             "g": { "command": "a", "url": "http://a", "transport": "streamable_http" },
             "h": { "transportType": "stdio", "command": "a", "url": "http://a" },
             "i": { "transport": "sse", "command": "a", "url": "http://a", "type": "stdio" },
-            "j": { "command": "a", "transport": { "port": 1 } }
+            "j": { "command": "a", "transport": { "port": 1 } },
+            "k": { "transport": "stdio", "type": "", "command": "a", "url": "http://a" },
+            "l": { "url": "http://a", "transport": "" }
         }}"#,
     );
     let is_process = |spec: &Result<_, _>| matches!(spec, Ok(ServerSpec::Process { .. }));
     let kinds: Vec<_> = config.servers.values().map(is_process).collect();
-    assert_eq!(kinds, [true, true, false, false, false, true, false, true, true, true]);
+    assert_eq!(
+        kinds,
+        [true, true, false, false, false, true, false, true, true, true, true, false]
+    );
     assert_eq!(config.ignored, ["mcpServers.f.tools", "mcpServers.j.transport"]);
     assert!(config.servers.values().all(Result::is_ok), "{config:?}");
 }

@@ -97,7 +97,7 @@ pub(super) const CHUNK: usize = 64 * 1024;
 /// Number of sent bytes that justifies moving the rest.
 pub(super) const MOVED_MIN: usize = 256;
 
-/// Size that each piece adds to the queued bytes: a quarter of its memory while the tables grow, so
+/// Size that each piece adds to the queued bytes: a fifth of its memory while the tables grow, so
 /// that the total costs no more than the same number of bytes.
 pub(super) const PIECE: usize = 32;
 

@@ -164,6 +164,7 @@ fn the_data_of_an_error_is_shown() {
     let said = call(
         r#"{"code":-32042,"message":"sign in","data":{"elicitations":[{"mode":"url","elicitationId":"1","message":"to A","url":"javascript:alert(1)"}]}}"#,
     );
+    assert!(said.starts_with(&format!("{prefix}sign in (-32042)")), "{said}");
     assert!(!said.contains("to go on"), "{said}");
 }
 
