@@ -98,7 +98,7 @@ pub(super) const CHUNK: usize = 64 * 1024;
 pub(super) const MOVED_MIN: usize = 256;
 
 /// Size that each piece adds to the queued bytes: a fifth of its memory while the tables grow, so
-/// that the total costs no more than the same number of bytes.
+/// that short pieces are limited, too.
 pub(super) const PIECE: usize = 32;
 
 /// Retained bytes per retained piece, for an empty queue: a message of ordinary size.
