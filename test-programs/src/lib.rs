@@ -1,4 +1,4 @@
-//! Finds the programs that tests need, and skips the tests without them.
+//! Finds the programs that tests need, and ports for them, and skips the tests without them.
 //!
 //! ```no_run
 //! # fn test() {
@@ -10,7 +10,9 @@
 
 use std::ffi::OsStr;
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Returns the first of these programs that is installed: names for one purpose, the preferred one
 /// first. `None` if the test is skipped, and then it must return.
@@ -35,6 +37,30 @@ pub fn find<'a>(names: &[&'a str]) -> Option<&'a str> {
     // The output of the printing macros is captured, so that the line would not be visible.
     let _ = std::io::stderr().write_all(format!("skipped: {notice}\n").as_bytes());
     None
+}
+
+/// Returns a port of the loopback interface for a program that cannot choose one itself. It was not
+/// returned before in this process: of two programs on one port, the second would end, and its test
+/// would use the first. Neither it nor the port 10,000 above, which a node of a Redis cluster uses as
+/// well, is one that systems give to outgoing connections: these might take it before the program
+/// listens, or while it is restarted.
+#[must_use]
+pub fn free_port() -> u16 {
+    const FIRST: u16 = 12_000;
+    const COUNT: u16 = 10_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    // Processes that test at the same time start at different ports.
+    let first = std::process::id().wrapping_mul(64) % u32::from(COUNT);
+    loop {
+        let number = first + u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        let Ok(port) = u16::try_from(u32::from(FIRST) + number % u32::from(COUNT)) else {
+            continue;
+        };
+        if is_free(port) && is_free(port + COUNT) {
+            return port;
+        }
+    }
 }
 
 /// Searches the folders of `path`, a value of the variable `PATH`.

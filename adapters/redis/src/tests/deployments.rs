@@ -98,7 +98,7 @@ async fn a_cluster_of_two_serves_all_keys() {
 #[tokio::test]
 async fn sentinel_names_the_master() {
     let Some(master) = RedisServer::start(&[]) else { return };
-    let port = super::server::free_port();
+    let port = test_programs::free_port();
     let folder = master.folder().join("sentinel.conf");
     let text =
         format!("port {port}\nbind 127.0.0.1\nsentinel monitor mcp 127.0.0.1 {} 1\n", master.port);

@@ -151,7 +151,7 @@ async fn out_of_memory_is_a_failure_and_not_a_refusal() {
 
 #[tokio::test]
 async fn a_store_that_cannot_be_used_is_an_error() {
-    let unreachable = format!("redis://127.0.0.1:{}", super::server::free_port());
+    let unreachable = format!("redis://127.0.0.1:{}", test_programs::free_port());
     let Some(server) = RedisServer::start(&["--requirepass", "secret"]) else { return };
     let error = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::Unavailable(_)), "{error:?}");

@@ -1,9 +1,7 @@
-use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -26,7 +24,7 @@ impl RedisServer {
         let folder =
             std::env::temp_dir().join(format!("mcp-redis-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let port = free_port();
+        let port = test_programs::free_port();
         let arguments: Vec<String> = arguments.iter().map(|&it| it.to_owned()).collect();
         let process = run(port, &folder, &arguments);
         let server = Self { process, port, folder, arguments };
@@ -112,19 +110,4 @@ fn run(port: u16, folder: &Path, arguments: &[String]) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
-}
-
-/// Returns a port that is free and was not returned before: of two servers on one port, the second
-/// would end, and its test would use the first until that is killed.
-pub(super) fn free_port() -> u16 {
-    static RETURNED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
-    // The port of a cluster's bus is 10,000 higher.
-    loop {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut returned = RETURNED.lock().unwrap();
-        if port < 55_000 && !returned.contains(&port) && returned.insert(port + 10_000) {
-            returned.insert(port);
-            return port;
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Over mosquitto, on a port of the loopback interface.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
 use std::task::{Context, Poll, ready};
@@ -29,7 +29,7 @@ struct Mosquitto {
 impl Mosquitto {
     fn start() -> Option<Self> {
         let program = test_programs::find(&["mosquitto"])?;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = test_programs::free_port();
         // With a port and no configuration, it listens on loopback only.
         let process = Command::new(program)
             .args(["-p", &port.to_string()])
